@@ -23,7 +23,7 @@ import numpy as np
 from gtstub.plan.model import FieldLeaf
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.bounds import INDEX_TYPES
-from gtstub.signature.expressions import Expression, Extremum
+from gtstub.signature.expressions import Expression
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
     ArrayArgument,
@@ -207,8 +207,8 @@ class _Judging:
         for claim in self.holding(boxes):
             for use in claim.uses if claim.is_needed >= is_needed else ():
                 start = boxes[use.array][use.axis][0]
-                lowest = min(_value(each, symbols) for each in use.lowest) + start
-                highest = max(_value(each, symbols) for each in use.highest) + start
+                lowest = min(each.evaluate(symbols) for each in use.lowest) + start
+                highest = max(each.evaluate(symbols) for each in use.highest) + start
                 yield use.array, use.axis, lowest, highest
 
     def drivers(self) -> set[str]:
@@ -281,15 +281,15 @@ class _Judging:
         found = []
         for claim in self.holding(boxes):
             for follow in claim.follows if claim.is_needed >= is_needed else ():
-                first = min(_value(each, symbols) for each in follow.first)
-                last = max(_value(each, symbols) for each in follow.last)
-                plus = _value(follow.plus, symbols)
+                first = min(each.evaluate(symbols) for each in follow.first)
+                last = max(each.evaluate(symbols) for each in follow.last)
+                plus = follow.plus.evaluate(symbols)
                 if follow.array is not None and follow.axis is not None:
                     start, stop = boxes[follow.array][follow.axis]
                     size = stop - start
                 else:
                     assert follow.size is not None
-                    size = _value(follow.size, symbols)
+                    size = follow.size.evaluate(symbols)
                 found.append((follow, follow.table, range(first, last + 1), follow.columns, -plus, size - 1 - plus))
         return found
 
@@ -527,19 +527,8 @@ class _Judging:
 # --- Values -----------------------------------------------------------------------------------------------------------
 
 
-def _value(expression: Expression, symbols: Mapping[str, int]) -> int:
-    total = expression.constant
-    for atom, factor in expression.terms:
-        if isinstance(atom, Extremum):
-            values = [_value(each, symbols) for each in atom.of]
-            total += factor * (min(values) if atom.which == "min" else max(values))
-        else:
-            total += factor * symbols[atom]
-    return total
-
-
 def _holds(condition: Condition, symbols: Mapping[str, int]) -> bool:
-    left, right = _value(condition.left, symbols), _value(condition.right, symbols)
+    left, right = condition.left.evaluate(symbols), condition.right.evaluate(symbols)
     return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]
 
 

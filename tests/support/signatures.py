@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
+from gtstub.signature import expressions
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, parse, syntax_tree
+from gtstub.signature.expressions import Expression, parse
 from gtstub.signature.model import (
     Access,
     ArrayArgument,
@@ -38,7 +39,6 @@ from gtstub.signature.model import (
     Use,
     Workspace,
 )
-from gtstub.signature.polynomials import Polynomial, from_tree
 
 CELL = Dimension("Cell", "horizontal")
 EDGE = Dimension("Edge", "horizontal")
@@ -97,8 +97,8 @@ def numbers(dtype: DType, *shape: str, strides: tuple[str, ...] = ("1",)) -> Cal
     return CallbackValue(dtype, tuple(map(polynomial, shape)), tuple(map(polynomial, strides)))
 
 
-def polynomial(text: str) -> Polynomial:
-    found = from_tree(syntax_tree(text))
+def polynomial(text: str) -> Expression:
+    found = expressions.polynomial(text)
     assert found is not None
     return found
 

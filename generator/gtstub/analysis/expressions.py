@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gtstub.signature.expressions import syntax_tree
+from gtstub.signature.expressions import names_in, renamed, syntax_tree
 
 LARGEST_VALUE = 2**62
 """A larger value, also one of a part of an expression, counts as unknown."""
@@ -35,7 +35,8 @@ def unknown(name: str) -> ast.expr:
 
 def translate(tree: ast.expr, names: Names, *, others_are_known: bool) -> ast.expr:
     """The expression with `names` in place of symbols. Other symbols stay if they are known, or get a '?'."""
-    return _Translation(names, others_are_known).visit(copy.deepcopy(tree))  # type: ignore[no-any-return]
+    known = ast.Name if others_are_known else unknown
+    return renamed(copy.deepcopy(tree), lambda name: names.get(name, known(name)) or unknown(name))
 
 
 def is_short(tree: ast.expr) -> bool:
@@ -43,24 +44,8 @@ def is_short(tree: ast.expr) -> bool:
     return next(itertools.islice(ast.walk(tree), MOST_NODES, None), None) is None
 
 
-class _Translation(ast.NodeTransformer):
-    def __init__(self, names: Names, others_are_known: bool) -> None:
-        self._names = names
-        self._others_are_known = others_are_known
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self._names:
-            return node if self._others_are_known else unknown(node.id)
-        return self._names[node.id] or unknown(node.id)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        return ast.Call(node.func, [self.visit(each) for each in node.args], [])
-
-
-def symbols(tree: ast.expr) -> frozenset[str]:
-    """The names of the symbols in an expression."""
-    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions)
+symbols = names_in
+"""The names of the symbols in an expression."""
 
 
 def times(factor: int, tree: ast.expr) -> ast.expr:

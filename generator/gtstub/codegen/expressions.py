@@ -8,7 +8,6 @@ from __future__ import annotations
 from gtstub.signature.expressions import Atom, Expression, syntax_tree
 from gtstub.signature.facts import Fact, written
 from gtstub.signature.model import Condition
-from gtstub.signature.polynomials import Polynomial
 
 
 def c_expression(value: Expression) -> str:
@@ -28,12 +27,12 @@ def c_fact(fact: Fact) -> str:
     return written(tree, lambda name: f"s->{name}")
 
 
-def c_polynomial(value: Polynomial) -> str:
+def c_polynomial(value: Expression) -> str:
     """
     A polynomial of the slots of a call: `(uint64_t)s->M * (uint64_t)s->N + 1`. Unsigned numbers wrap around, so that no
     value of a symbol is undefined behaviour; the int64 that a check compares has the same bits.
     """
-    return value.written(lambda name: f"(uint64_t)s->{name}", " * ")
+    return value.written(lambda name: f"(uint64_t)s->{name}", str, " * ")
 
 
 def _atom(atom: Atom) -> str:

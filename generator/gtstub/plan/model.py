@@ -17,7 +17,6 @@ from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
 from gtstub.signature.model import PROPERTIES, Axis, CallbackValue, Condition, Device, Property, Unknown, Workspace
-from gtstub.signature.polynomials import Polynomial
 
 METRICS_LEVEL = "gt_metrics_level"
 COMPUTE_TIME = "gt_compute_time"
@@ -322,7 +321,7 @@ class RequiredShape:
     leaf: FieldLeaf
     axis: int
     name: Property
-    value: Polynomial
+    value: Expression
     has_scalar: bool
     """Whether a scalar is in the value, so that it is checked when the scalar changes, too."""
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub.errors import SignatureError
-from gtstub.signature import bounds, model, polynomials
-from gtstub.signature.expressions import Expression, syntax_tree
+from gtstub.signature import bounds, model
+from gtstub.signature.expressions import Expression, polynomial
 from gtstub.util.canonical import sha256
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def digest(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Expression | polynomials.Polynomial | model.Condition):
+    if isinstance(value, Expression | model.Condition):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"kind": _KINDS[type(value)]} if type(value) in _KINDS else {}
@@ -173,8 +173,8 @@ def _shapes(item: dict[str, Any], source: str) -> model.Shapes:
     return model.Shapes(tuple(map(_scalar, item["symbols"])), tuple(requirements))
 
 
-def _polynomial(text: str, source: str, place: str) -> polynomials.Polynomial:
-    value = polynomials.from_tree(syntax_tree(text))
+def _polynomial(text: str, source: str, place: str) -> Expression:
+    value = polynomial(text)
     if value is None:
         raise SignatureError(
             f"'{source}' is not an SDFG signature: at '{place}', expected a polynomial, found {_shorten(text)}."

@@ -1,14 +1,18 @@
 """
-Integer expressions over the scalar arguments of an SDFG: sums of multiples of symbols, of minima and of maxima.
+Integer expressions over symbols: sums of multiples of atoms and of their products.
 
-A signature contains them as text ('max(a, b) - 2*c + 1'). Equal sums have equal objects, so that terms cancel.
+A signature contains them as text. Those over the scalar arguments of an SDFG are computed by calls, in int64, and have
+no products: 'max(a, b) - 2*c + 1'. The sizes and strides of the arrays of DaCe programs are polynomials: 'M*N + 1'.
+Equal sums have equal objects, so that terms cancel.
 """
 
 from __future__ import annotations
 
 import ast
 import dataclasses
-import itertools
+import functools
+import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
@@ -20,10 +24,14 @@ LONGEST_TEXT = 4096
 LARGEST_SYMBOL = 2**43
 LARGEST_VALUE = 2**60
 """
-Within these limits an expression cannot overflow if it is evaluated in int64. A symbol of 64 bits that exceeds its
-limit is taken for the limit, because no array has so many elements. The last limit is for the factors of minima and
-maxima, which multiply each other.
+Within these limits an expression without products cannot overflow if it is evaluated in int64. A symbol of 64 bits that
+exceeds its limit is taken for the limit, because no array has so many elements. The last limit is for the factors of
+minima and maxima, which multiply each other.
 """
+
+LARGEST_COEFFICIENT = 2**62
+LARGEST_DEGREE = 16
+"""The limits of polynomials, which C evaluates in unsigned numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,57 +44,106 @@ class Extremum:
     def __str__(self) -> str:
         return f"{self.which}({', '.join(map(str, self.of))})"
 
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return _CHOICES[self.which](each.evaluate(values) for each in self.of)
+
 
 Atom = str | Extremum
-"""What a term multiplies; a text is the name of a symbol."""
+"""A text is the name of a symbol."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Product:
+    """The product of at least two atoms, in the order of their texts. An atom that occurs twice is squared."""
+
+    of: tuple[Atom, ...]
+
+    def __str__(self) -> str:
+        return "*".join(map(str, self.of))
+
+
+Term = Atom | Product
+
+
+def _factors(term: Term) -> tuple[Atom, ...]:
+    return term.of if isinstance(term, Product) else (term,)
 
 
 @dataclasses.dataclass(frozen=True)
 class Expression:
-    """The sum of `constant` and of each atom times its factor, in the order of the atoms' texts."""
+    """The sum of `constant` and of each term times its coefficient, in the order of the terms' texts."""
 
     constant: int = 0
-    terms: tuple[tuple[Atom, int], ...] = ()
+    terms: tuple[tuple[Term, int], ...] = ()
 
     def __add__(self, other: Expression | int) -> Expression:
         if isinstance(other, int):
-            return dataclasses.replace(self, constant=self.constant + other)
+            return Expression(self.constant + other, self.terms)
         return _sum(self.constant + other.constant, (*self.terms, *other.terms))
 
     def __sub__(self, other: Expression | int) -> Expression:
         return self + other * -1
 
-    def __mul__(self, factor: int) -> Expression:
-        return Expression(self.constant * factor, tuple((atom, times * factor) for atom, times in self.terms if factor))
+    def __mul__(self, other: Expression | int) -> Expression:
+        if isinstance(other, Expression) and other.terms:
+            products = tuple((_product(a, b), times * factor) for a, times in self.terms for b, factor in other.terms)
+            return _sum(0, products) + self * other.constant + Expression(0, other.terms) * self.constant
+        factor = other if isinstance(other, int) else other.constant
+        return Expression(self.constant * factor, tuple((term, times * factor) for term, times in self.terms if factor))
 
     @property
     def is_constant(self) -> bool:
         return not self.terms
 
     @property
+    def linear(self) -> tuple[str, int, int] | None:
+        """The symbol, its factor and the constant of 'factor*symbol + constant'; None for other expressions."""
+        match self.terms:
+            case ((str(name), factor),):
+                return name, factor, self.constant
+        return None
+
+    @property
     def symbols(self) -> frozenset[str]:
         """The names of all symbols."""
-        inner = (
-            {atom} if isinstance(atom, str) else frozenset().union(*(each.symbols for each in atom.of))
-            for atom, _ in self.terms
-        )
-        return frozenset().union(*inner)
+        return frozenset(atom for atom in self.atoms() if isinstance(atom, str))
+
+    def atoms(self) -> Iterator[Atom]:
+        """All atoms, also those in minima and maxima."""
+        for term, _ in self.terms:
+            for atom in _factors(term):
+                yield atom
+                if isinstance(atom, Extremum):
+                    for each in atom.of:
+                        yield from each.atoms()
 
     def replace(self, values: Mapping[str, Expression]) -> Expression:
         """The expression with `values` in place of symbols."""
         constant = self.constant
-        terms: list[tuple[Atom, int]] = []
-        for atom, factor in self.terms:
-            if isinstance(atom, str):
-                part = values.get(atom)
+        terms: list[tuple[Term, int]] = []
+        for term, factor in self.terms:
+            if isinstance(term, str):
+                part = values.get(term)
+            elif isinstance(term, Extremum):
+                part = extremum(term.which, [each.replace(values) for each in term.of])
             else:
-                part = extremum(atom.which, [each.replace(values) for each in atom.of])
+                part = functools.reduce(operator.mul, (Expression(0, ((each, 1),)).replace(values) for each in term.of))
             if part is None:
-                terms.append((atom, factor))
+                terms.append((term, factor))
             else:
                 constant += part.constant * factor
                 terms += [(inner, times * factor) for inner, times in part.terms]
         return _sum(constant, terms)
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The value for these `values` of all symbols."""
+        found = self.constant
+        for term, factor in self.terms:
+            product = factor
+            for atom in _factors(term):
+                product *= values[atom] if isinstance(atom, str) else atom.evaluate(values)
+            found += product
+        return found
 
     def __str__(self) -> str:
         return self.written(str, str, "*")
@@ -94,9 +151,10 @@ class Expression:
     def written(self, atom: Callable[[Atom], str], number: Callable[[int], str], times: str) -> str:
         """The text in a language that writes atoms, numbers and the sign for 'times' in this way."""
         text = ""
-        for each, factor in self.terms:
+        for term, factor in self.terms:
             sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
-            text += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)}{times}'}{atom(each)}"
+            coefficient = [] if abs(factor) == 1 else [str(abs(factor))]
+            text += sign + times.join([*coefficient, *map(atom, _factors(term))])
         if not text:
             return number(self.constant)
         return text + (f" {'-' if self.constant < 0 else '+'} {number(abs(self.constant))}" if self.constant else "")
@@ -107,27 +165,33 @@ def symbol(name: str) -> Expression:
     return Expression(0, ((name, 1),))
 
 
-def _sum(constant: int, terms: Sequence[tuple[Atom, int]]) -> Expression:
+def _sum(constant: int, terms: Sequence[tuple[Term, int]]) -> Expression:
     if len(terms) < 2:
         return Expression(constant, tuple(terms))
-    factors: dict[Atom, int] = {}
-    for atom, factor in terms:
-        factors[atom] = factors.get(atom, 0) + factor
-    kept = sorted(((atom, factor) for atom, factor in factors.items() if factor), key=lambda term: str(term[0]))
+    factors: dict[Term, int] = {}
+    for term, factor in terms:
+        factors[term] = factors.get(term, 0) + factor
+    kept = sorted(((term, factor) for term, factor in factors.items() if factor), key=lambda each: str(each[0]))
     return Expression(constant, tuple(kept))
+
+
+def _product(a: Term, b: Term) -> Product:
+    return Product(tuple(sorted((*_factors(a), *_factors(b)), key=str)))
+
+
+_CHOICES: Mapping[str, Callable[[Iterable[int]], int]] = {"min": min, "max": max}
 
 
 def extremum(which: Literal["min", "max"], values: Iterable[Expression]) -> Expression:
     """The least or the greatest of several expressions, of which those that never count are left out."""
-    by_terms: dict[tuple[tuple[Atom, int], ...], int] = {}
-    choose: Callable[[int, int], int] = min if which == "min" else max
+    by_terms: dict[tuple[tuple[Term, int], ...], int] = {}
     for value in values:
         flat = [value]
         match value.terms:
             case ((Extremum(of=inner) as atom, 1),) if atom.which == which:  # max(max(a, b) + 1, c)
                 flat = [each + value.constant for each in inner]
         for each in flat:
-            by_terms[each.terms] = choose(by_terms.get(each.terms, each.constant), each.constant)
+            by_terms[each.terms] = _CHOICES[which]((by_terms.get(each.terms, each.constant), each.constant))
     flat = [Expression(constant, terms) for terms, constant in by_terms.items()]
     left = sorted((each for each in flat if not _never_counts(each, flat, which)), key=str)
     return left[0] if len(left) == 1 else Expression(0, ((Extremum(which, tuple(left)), 1),))
@@ -153,13 +217,25 @@ def difference(a: Expression, b: Expression) -> int | None:
 
 
 def parse(text: str) -> Expression | None:
-    """Reads an expression as Python and DaCe write it; None if it is of another form or beyond the limits."""
+    """
+    Reads an expression that int64 holds, as Python and DaCe write it. None if it is of another form or beyond the
+    limits, as products of symbols are.
+    """
+    return _read_if(_fits_int64, text)
+
+
+def polynomial(text: str) -> Expression | None:
+    """Reads a polynomial, as Python and DaCe write it. None if it is of another form or beyond the limits."""
+    return _read_if(_is_polynomial, text)
+
+
+def _read_if(fits: Callable[[Expression], bool], text: str) -> Expression | None:
     tree = syntax_tree(text) if len(text) <= LONGEST_TEXT else None
     try:
         found = None if tree is None else _read(tree)
     except RecursionError:
         return None
-    return found if found is not None and _is_small(found) else None
+    return found if found is not None and fits(found) else None
 
 
 _SYMBOL = re.compile(r"\bsymbol\((\w+)(?:,[^()]*)?\)")
@@ -174,45 +250,73 @@ def syntax_tree(text: str) -> ast.expr | None:
         return None
 
 
+def names_in(tree: ast.expr) -> frozenset[str]:
+    """The names in a syntax tree, without those of functions."""
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions)
+
+
+def renamed(tree: ast.expr, new: Callable[[str], ast.expr]) -> ast.expr:
+    """A syntax tree with what is `new` in place of names. Changes the tree."""
+    return _Renaming(new).visit(tree)  # type: ignore[no-any-return]
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, new: Callable[[str], ast.expr]) -> None:
+        self._new = new
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._new(node.id)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        return ast.Call(node.func, [self.visit(each) for each in node.args], [])
+
+
 def _read(node: ast.expr) -> Expression | None:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
-            return Expression(number) if abs(number) <= LARGEST_CONSTANT else None
+            return Expression(number)
         case ast.Name(id=name):
             return symbol(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return None if (value := _read(operand)) is None else value * -1
         case ast.BinOp(left=left, op=op, right=right):
-            a, b = _read(left), _read(right)
-            return None if a is None or b is None else _combine(a, op, b)
+            return _combine(_read(left), op, _read(right))
         case ast.Call(func=ast.Name(id=("Min" | "min" | "Max" | "max") as name), args=[_, *_] as args, keywords=[]):
             values = [value for each in args if (value := _read(each)) is not None]
             return extremum("min" if name.lower() == "min" else "max", values) if len(values) == len(args) else None
     return None
 
 
-def _combine(a: Expression, op: ast.operator, b: Expression) -> Expression | None:
+def _combine(a: Expression | None, op: ast.operator, b: Expression | None) -> Expression | None:
+    if a is None or b is None:
+        return None
     match op:
         case ast.Add():
             return a + b
         case ast.Sub():
             return a - b
-        case ast.Mult() if b.is_constant and abs(b.constant) <= LARGEST_FACTOR:
-            return a * b.constant
-        case ast.Mult() if a.is_constant and abs(a.constant) <= LARGEST_FACTOR:
-            return b * a.constant
+        case ast.Mult():
+            a, b = (b, a) if a.is_constant else (a, b)
+            # Products grow fast, so that factors have limits, too.
+            return a * b if _is_polynomial(b) and (b.is_constant or _is_polynomial(a)) else None
+        case ast.Pow() if b.is_constant and 1 <= b.constant <= LARGEST_DEGREE:
+            return a if b.constant == 1 else _combine(_combine(a, op, b - 1), ast.Mult(), a)
     return None
 
 
-def _all(value: Expression) -> Iterator[Expression]:
-    yield value
-    for atom, _ in value.terms:
-        if isinstance(atom, Extremum):
-            yield from itertools.chain.from_iterable(map(_all, atom.of))
+def _is_polynomial(value: Expression) -> bool:
+    return (
+        len(value.terms) <= MOST_TERMS
+        and max(abs(value.constant), *(abs(factor) for _, factor in value.terms), 0) <= LARGEST_COEFFICIENT
+        and max((len(_factors(term)) for term, _ in value.terms), default=0) <= LARGEST_DEGREE
+        and not any(isinstance(atom, Extremum) for atom in value.atoms())
+    )
 
 
-def _is_small(value: Expression) -> bool:
-    every = list(_all(value))
+def _fits_int64(value: Expression) -> bool:
+    inner = (each for atom in value.atoms() if isinstance(atom, Extremum) for each in atom.of)
+    every = [value, *inner]
     return (
         sum(1 + len(each.terms) for each in every) <= MOST_TERMS
         and all(
@@ -225,8 +329,9 @@ def _is_small(value: Expression) -> bool:
 
 def _magnitude(value: Expression) -> int:
     """What no value of an expression exceeds, whatever the values of its symbols are."""
-    atoms = (
-        (LARGEST_SYMBOL if isinstance(atom, str) else max(map(_magnitude, atom.of)), factor)
-        for atom, factor in value.terms
-    )
-    return abs(value.constant) + sum(abs(factor) * atom for atom, factor in atoms)
+
+    def of_atom(atom: Atom) -> int:
+        return LARGEST_SYMBOL if isinstance(atom, str) else max(map(_magnitude, atom.of))
+
+    terms = (abs(factor) * math.prod(map(of_atom, _factors(term))) for term, factor in value.terms)
+    return abs(value.constant) + sum(terms)

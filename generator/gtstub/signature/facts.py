@@ -6,7 +6,7 @@ import ast
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from gtstub.signature.expressions import LONGEST_TEXT, syntax_tree
+from gtstub.signature.expressions import LONGEST_TEXT, names_in, renamed, syntax_tree
 
 OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",
@@ -35,7 +35,7 @@ class Fact:
     def symbols(self) -> frozenset[str]:
         """The names of all scalar arguments in it."""
         tree = syntax_tree(self.text)
-        return frozenset() if tree is None else _names(tree)
+        return frozenset() if tree is None else names_in(tree)
 
 
 def canonical(text: str, names: Mapping[str, str]) -> str | None:
@@ -44,9 +44,9 @@ def canonical(text: str, names: Mapping[str, str]) -> str | None:
     mean the same by it.
     """
     tree = syntax_tree(text) if len(text) <= LONGEST_TEXT else None
-    if tree is None or not _names(tree) <= names.keys():
+    if tree is None or not names_in(tree) <= names.keys():
         return None
-    made = _Renaming(names).visit(tree)
+    made = renamed(tree, lambda name: ast.parse(names[name], mode="eval").body)
     try:
         written(made, str)
     except (TypeError, RecursionError):
@@ -75,17 +75,3 @@ def written(tree: ast.expr, symbol: Callable[[str], str]) -> str:
     if type(op) not in OPERATORS:
         raise TypeError("not a fact")
     return f"({f' {OPERATORS[type(op)]} '.join(parts)})"
-
-
-def _names(tree: ast.expr) -> frozenset[str]:
-    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-
-
-class _Renaming(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._trees = {name: syntax_tree(text) for name, text in names.items()}
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = self._trees[node.id]
-        assert found is not None, "the texts of names are expressions"
-        return found

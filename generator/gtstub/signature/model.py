@@ -10,7 +10,6 @@ from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
-from gtstub.signature.polynomials import Polynomial
 
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
@@ -161,8 +160,8 @@ class CallbackValue:
     """An argument or a result of a callback: an array with the sizes and strides of its axes, or, without, a scalar."""
 
     dtype: DType
-    shape: tuple[Polynomial, ...] = ()
-    strides: tuple[Polynomial, ...] = ()
+    shape: tuple[Expression, ...] = ()
+    strides: tuple[Expression, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +187,7 @@ class Requirement:
     array: str
     axis: int
     property: Literal["size", "stride"]
-    value: Polynomial
+    value: Expression
 
 
 @dataclasses.dataclass(frozen=True)

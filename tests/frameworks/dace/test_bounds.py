@@ -15,6 +15,7 @@ from gtstub.analysis.bounds import conditions, lookups, names, regions
 from gtstub.analysis.bounds.access import Access as Reached
 from gtstub.analysis.bounds.access import Lookup, Range, Scope
 from gtstub.analysis.bounds.claims import _claim, bounds_of
+from gtstub.analysis.bounds.extremes import extreme
 from gtstub.analysis.bounds.simplify import canonical, simplified
 from gtstub.sdfg.model import Loop, Node, Sdfg, Subset, regions_in
 from gtstub.sdfg.model import Range as Indices
@@ -385,6 +386,13 @@ def test_sdfgs_that_refer_to_nothing_make_no_claims() -> None:
     nodes = [node(0, "AccessNode", data="A"), node(1, "AccessNode", data="B")]
     found = bounds({"A": array("1")}, nodes, [edge(0, 1, "A", "0")])
     assert found == Bounds(0, (), (Unknown("A", "in a form that is not read", 1),))
+
+
+def test_the_extremes_of_products_are_not_known() -> None:
+    loops, b, c = [Range("a", read("1"), read("b"))], symbol("b"), symbol("c")
+    assert extreme(read("c - 2*a"), loops, "min") == read("c - 2*b")
+    assert extreme(symbol("a") * b, loops, "max") is None
+    assert extreme(symbol("a") + b * c, loops, "max") == b + b * c
 
 
 # --- Simplification ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from gtstub.signature.model import (
     Shapes,
     Unknown,
 )
-from gtstub.signature.polynomials import Polynomial
 from gtstub.toolchain.doctor import Check
 from tests.support.signatures import (
     EDGE,
@@ -36,6 +35,7 @@ from tests.support.signatures import (
     array,
     collection_of,
     field,
+    polynomial,
     program,
     scalar,
     sdfg,
@@ -334,12 +334,12 @@ def test_dimensions_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_slots_of_a_dace_program_show_its_polynomials_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = Polynomial((((), 2), (("N",), 1)))
+    rows = polynomial("N + 2")
     described = sdfg(
         array("a", Axis(start=0)),
         array("b", Axis(start=0)),
         symbol("N", ("a", 0, "size")),
-        CallbackArgument("see", (CallbackValue("float64", (rows,), (Polynomial((((), 1),)),)),), (), is_parallel=False),
+        CallbackArgument("see", (CallbackValue("float64", (rows,), (polynomial("1"),)),), (), is_parallel=False),
     )
     described = dataclasses.replace(described, shapes=Shapes((), (Requirement("b", 0, "size", rows),)))
     called = program(a=field(K), b=field(K))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from gtstub.analysis.bounds.access import Range
-from gtstub.signature.expressions import Atom, Expression
+from gtstub.signature.expressions import Expression, Extremum, Term
 
 
 def extreme(value: Expression, ranges: Iterable[Range], which: Literal["min", "max"]) -> Expression | None:
@@ -23,14 +23,16 @@ def extreme(value: Expression, ranges: Iterable[Range], which: Literal["min", "m
 
 def _direction(value: Expression, variable: str) -> int | None:
     """1 if an expression never falls as a variable rises, -1 if it never rises, 0 without it, None if it is unclear."""
-    found = {sign for atom, factor in value.terms if (sign := _of_atom(atom, variable, factor)) != 0}
+    found = {sign for term, factor in value.terms if (sign := _of_term(term, variable, factor)) != 0}
     return None if len(found) > 1 or None in found else next(iter(found), 0)
 
 
-def _of_atom(atom: Atom, variable: str, factor: int) -> int | None:
+def _of_term(term: Term, variable: str, factor: int) -> int | None:
     sign = 1 if factor > 0 else -1
-    if isinstance(atom, str):
-        return sign if atom == variable else 0
-    found = {each for part in atom.of if (each := _direction(part, variable)) != 0}
+    if isinstance(term, str):
+        return sign if term == variable else 0
+    if not isinstance(term, Extremum):
+        return None if variable in Expression(0, ((term, 1),)).symbols else 0
+    found = {each for part in term.of if (each := _direction(part, variable)) != 0}
     inner = next(iter(found), 0)
     return None if len(found) > 1 or inner is None else sign * inner

@@ -66,11 +66,8 @@ class Rounds:
 def _shortest(which: Literal["min", "max"], a: Expression, b: Expression) -> Expression:
     """The least or the greatest of two expressions, with the term before it that makes it shortest: x + max(a, b)."""
     terms = (Expression(0, (term,)) for term in (*a.terms, *b.terms))
-    return min((extremum(which, (a - each, b - each)) + each for each in (Expression(), *terms)), key=_length)
-
-
-def _length(value: Expression) -> int:
-    return sum(1 if isinstance(atom, str) else 1 + sum(map(_length, atom.of)) for atom, _ in value.terms)
+    sums = (extremum(which, (a - each, b - each)) + each for each in (Expression(), *terms))
+    return min(sums, key=lambda each: len(list(each.atoms())))
 
 
 ALL = (Rounds(),)

@@ -10,9 +10,8 @@ import dace
 from dace import data, dtypes, nodes
 
 from gtstub.errors import SignatureError
-from gtstub.signature.expressions import syntax_tree
+from gtstub.signature.expressions import Expression, polynomial
 from gtstub.signature.model import CallbackArgument, CallbackValue, checked_dtype
-from gtstub.signature.polynomials import Polynomial, from_tree
 
 
 def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_parallel: bool) -> CallbackArgument:
@@ -32,11 +31,11 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
             return CallbackValue(dtype)
         return CallbackValue(dtype, sizes(described.shape), sizes(described.strides))
 
-    def sizes(values: Iterable[Any]) -> tuple[Polynomial, ...]:
+    def sizes(values: Iterable[Any]) -> tuple[Expression, ...]:
         return tuple(map(size, values))
 
-    def size(described: Any) -> Polynomial:
-        found = from_tree(syntax_tree(str(described)))
+    def size(described: Any) -> Expression:
+        found = polynomial(str(described))
         if found is None:
             raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' has an array of unknown size '{described}'.")
         return found

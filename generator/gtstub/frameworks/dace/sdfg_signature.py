@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
 from gtstub.sdfg.read import SdfgError, json_in, of_document
 from gtstub.signature.dtypes import DType
+from gtstub.signature.expressions import Expression, polynomial
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
     Access,
@@ -165,51 +165,23 @@ def _axis(array: str, number: int, size: str, stride: str, roles: dict[str, list
         roles.setdefault(symbol, []).append(Role(array, number, property_))
 
     fixed: dict[Property, int] = {}
-    if (sum_ := _affine(size)) is not None:
-        symbols, constant = sum_
-        plus = [symbol for symbol, factor in symbols.items() if factor == 1]
-        minus = [symbol for symbol, factor in symbols.items() if factor == -1]
-        match len(plus), len(minus), len(symbols):
-            case 0, 0, 0:
-                fixed["size"] = constant
-            case 1, 1, 2 if constant == 0:
-                role(plus[0], "stop")
-                role(minus[0], "start")
-            case 1, 0, 1 if constant == 0 and array.startswith(CONNECTIVITY_PREFIX):
-                role(plus[0], "size")
-            case 1, 0, 1:
-                role(plus[0], "stop")
-                fixed["start"] = -constant
-            case 0, 1, 1:
-                role(minus[0], "start")
-                fixed["stop"] = constant
-    if (sum_ := _affine(stride)) is not None:
-        symbols, constant = sum_
-        if not symbols:
+    match polynomial(str(size)):
+        case Expression(constant, ()):
+            fixed["size"] = constant
+        case Expression(0, ((str(stop), 1), (str(start), -1)) | ((str(start), -1), (str(stop), 1))):
+            role(stop, "stop")
+            role(start, "start")
+        case Expression(0, ((str(symbol), 1),)) if array.startswith(CONNECTIVITY_PREFIX):
+            role(symbol, "size")
+        case Expression(constant, ((str(stop), 1),)):
+            role(stop, "stop")
+            fixed["start"] = -constant
+        case Expression(constant, ((str(start), -1),)):
+            role(start, "start")
+            fixed["stop"] = constant
+    match polynomial(str(stride)):
+        case Expression(constant, ()):
             fixed["stride"] = constant
-        elif constant == 0 and [*symbols.values()] == [1]:
-            role(next(iter(symbols)), "stride")
+        case Expression(0, ((str(symbol), 1),)):
+            role(symbol, "stride")
     return Axis(**fixed)
-
-
-_TERM = re.compile(r"\s*([+-])?\s*(?:(\d+)\s*\*\s*)?(?:(\d+)|\$?([A-Za-z_]\w*))\s*(?![\w(*/%^.])")
-
-
-def _affine(text: str) -> tuple[dict[str, int], int] | None:
-    """Parses a sum of integers and symbols as ({symbol: factor}, constant); None for other expressions."""
-    symbols: dict[str, int] = {}
-    constant = 0
-    position = 0
-    text = str(text).rstrip()
-    while position < len(text):
-        term = _TERM.match(text, position)
-        if term is None or (position > 0 and term[1] is None):
-            return None
-        sign, factor, number, symbol = term.groups()
-        value = (-1 if sign == "-" else 1) * int(factor or 1)
-        if symbol is None:
-            constant += value * int(number)
-        else:
-            symbols[symbol] = symbols.get(symbol, 0) + value
-        position = term.end()
-    return {symbol: factor for symbol, factor in symbols.items() if factor}, constant

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import syntax_tree
+from gtstub.signature.expressions import polynomial
 from gtstub.signature.model import Axis, CallbackArgument, Requirement, Role, ScalarArgument, Shapes, checked_dtype
-from gtstub.signature.polynomials import from_tree
 
 _Property = Literal["size", "stride"]
 
@@ -31,7 +30,7 @@ class ShapeReader:
         """
         fixed = {}
         for property_, text in zip(get_args(_Property), (str(size), str(stride)), strict=True):
-            value = from_tree(syntax_tree(text))
+            value = polynomial(text)
             if value is None:
                 raise SignatureError(
                     f"Argument '{array}' of SDFG '{self._sdfg}' must have constants, symbols, and their sums and"

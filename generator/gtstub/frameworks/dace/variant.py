@@ -32,8 +32,8 @@ from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import AxisValue, CallPlan, Value
 from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
-from gtstub.signature.polynomials import Polynomial, linear
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
 
@@ -149,23 +149,23 @@ class Variant:
             if isinstance(each.source, AxisValue | Value) and each.source.leaf.name in place
         }
         sizes = {
-            (each.later.leaf.name, each.later.axis): linear(each.symbol)
+            (each.later.leaf.name, each.later.axis): symbol(each.symbol)
             for each in plan.assertions
             if isinstance(each.later, AxisValue) and each.later.name == "size"
         }
         sizes |= {(each.leaf.name, each.axis): each.value for each in plan.required_shapes if each.name == "size"}
         sizes |= {
-            (slot.source.leaf.name, slot.source.axis): linear(slot.name, slot.source.divisor, slot.source.minus)
+            (slot.source.leaf.name, slot.source.axis): symbol(slot.name) * slot.source.divisor + slot.source.minus
             for slot in (*plan.slots, *plan.symbols)
             if isinstance(slot.source, AxisValue) and slot.source.name == "size"
         }
-        shapes: list[tuple[DType, list[int | Polynomial]]] = []
+        shapes: list[tuple[DType, list[int | Expression]]] = []
         for leaf in results:
             fixed = [axis.fixed.size for axis in leaf.axes]
             shape = [sizes[leaf.name, axis] if size is None else size for axis, size in enumerate(fixed)]
             shapes.append((leaf.dtype, shape))
         needed = {
-            name for _, shape in shapes for each in shape if isinstance(each, Polynomial) for name in each.symbols
+            name for _, shape in shapes for each in shape if isinstance(each, Expression) for name in each.symbols
         }
         if missing := needed - known.keys():
             raise TypeError(f"A call of program '{plan.name}' lacks the symbol '{min(missing)}'.")
@@ -173,9 +173,9 @@ class Variant:
         def allocate(*arguments: Any) -> tuple[Any, ...]:
             symbols = {name: _value(known[name], arguments[place[known[name].leaf.name]]) for name in needed}
 
-            def size(each: int | Polynomial) -> int:
+            def size(each: int | Expression) -> int:
                 # The stub refuses arguments from which a negative size follows.
-                return each if isinstance(each, int) else max(0, each.value(symbols))
+                return each if isinstance(each, int) else max(0, each.evaluate(symbols))
 
             return tuple(
                 self.devices_array(tuple(map(size, shape)), NAMES_OF_NUMPY.get(dtype, dtype)) for dtype, shape in shapes
