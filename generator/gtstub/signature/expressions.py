@@ -245,7 +245,7 @@ _SYMBOL = re.compile(r"\bsymbol\((\w+)(?:,[^()]*)?\)")
 def syntax_tree(text: str) -> ast.expr | None:
     """A text of Python or of DaCe as a syntax tree, in which symbols are names. None if it is no expression."""
     try:
-        return ast.parse(_SYMBOL.sub(r"\1", text.replace("$", "").strip()), mode="eval").body
+        return ast.parse(_SYMBOL.sub(r"\1", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -20,7 +20,7 @@ def value(text: str) -> int | None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("10*Max(0, -$M + $N)", 70),
+        ("10*Max(0, -M + N)", 70),
         ("Max(0, M - N)", 0),
         ("Min(N, M, 7) + max(1, M) - min(4, 2)", 4),
         ("(N + 1)//M", 3),

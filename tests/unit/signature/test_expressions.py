@@ -106,7 +106,7 @@ def test_extremes_leave_out_what_never_counts() -> None:
 
 
 def test_dace_writes_some_things_in_other_ways() -> None:
-    assert read("-1 - $__out_I_range_0 + $i_end") == read("i_end - __out_I_range_0 - 1")
+    assert read("-1 - __out_I_range_0 + i_end") == read("i_end - __out_I_range_0 - 1")
     assert read("Min(a, Max(b, 1))") == read("min(a, max(1, b))")
 
 

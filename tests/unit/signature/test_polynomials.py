@@ -73,8 +73,8 @@ def test_symbols_are_replaced_by_polynomials(text: str, new: str, values: list[i
         ("N - N", "0"),
         ("N - N + 4", "4"),
         ("M + N*M + 2", "M + M*N + 2"),
-        ("symbol($L, dtype=dace.int64)", "L"),
-        ("2*symbol($L, dtype=dace.int64) + $N", "2*L + N"),
+        ("symbol(L, dtype=dace.int64)", "L"),
+        ("2*symbol(L, dtype=dace.int64) + N", "2*L + N"),
     ],
 )
 def test_texts(text: str, written: str) -> None:
