@@ -101,9 +101,11 @@ test: $(SOURCES)
 	    $(addprefix tests/frameworks/gt4py/,test_language.py test_stages.py test_runner.py test_versions.py)
 endif
 
-# What needs neither gt4py nor a build of an SDFG.
-quick: .venv/.gtstub ## run the unit tests and the C programs, a part that takes a few minutes
-	GTSTUB_CACHE_DIR=$(CURDIR)/build/quick-cache $(BIN)/python -m pytest -n $(JOBS) tests/unit tests/c $(ARGS)
+# What needs neither gt4py nor a build of an SDFG. Compiling the runtime with a sanitizer takes 20 s: each worker does it
+# for builds of its own (loadgroup), and the build of a second compiler is left to 'make test'.
+quick: .venv/.gtstub ## run the unit tests and the C programs (of gcc), a part that takes a few minutes
+	GTSTUB_CACHE_DIR=$(CURDIR)/build/quick-cache OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -k 'not clang-address' tests/unit tests/c $(ARGS)
 
 # gt4py's own tests, which its sdist lacks: SUITE names a folder with them and a program 'run' that runs them on a backend.
 # In an environment of their own, because pytest-mpi, which they need, skips all tests that are marked 'mpi'.
