@@ -1,14 +1,15 @@
 # Every target does its own set-up, in .venv and build/ alone. On a new machine: make demo, make test.
 # PYTHON=PATH names the interpreter, JOBS=N says how many tests run at a time, GT4PY=VERSION tests with another gt4py,
-# ARGS='...' goes to pytest, the demo or the benchmarks.
+# ARGS='...' goes to pytest, the demo or the benchmarks. WHAT=WORD names the part of 'make bench' and 'make gpu'.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule captured-diffusion fortran-demo test quick suite soak lint format warnings asan valgrind browser picture bench bench-dace bench-starts bench-build wheel
-.PHONY: bounds fuzz wheel-test generated check-generated site links clean
-.PHONY: gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build
+.PHONY: help demo granule captured-diffusion fortran-demo test quick suite soak lint format warnings asan valgrind browser
+.PHONY: picture bench gpu wheel bounds fuzz wheel-test generated check-generated site links clean
+.PHONY: .bench-calls .bench-dace .bench-starts .bench-build
+.PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
 
 export PYTHON
 JOBS ?= 2
@@ -19,8 +20,12 @@ C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchm
     tests/fortran/*.c tests/bounds/*.c tests/frameworks/dace/*.c tests/gpu/fake/*.[ch] tests/cmake/project/*.c* \
     examples/*/*.c)
 
+# Ends a recipe if WHAT is no word of the list.
+one_of = @[ "$(words $(WHAT))" -le 1 -a "$(filter $(or $(WHAT),$(firstword $(1))),$(1))" ] || \
+    { echo "$@: WHAT=$(WHAT) is none of: $(1)"; exit 1; }
+
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -96,16 +101,18 @@ test: $(SOURCES)
 	    $(addprefix tests/frameworks/gt4py/,test_language.py test_stages.py test_runner.py test_versions.py)
 endif
 
-# What needs neither gt4py nor a build of an SDFG.
-quick: .venv/.gtstub ## run the unit tests and the C programs, a part that takes a few minutes
-	GTSTUB_CACHE_DIR=$(CURDIR)/build/quick-cache $(BIN)/python -m pytest -n $(JOBS) tests/unit tests/c $(ARGS)
+# What needs neither gt4py nor a build of an SDFG. Compiling the runtime with a sanitizer takes 20 s: each worker does it
+# for builds of its own (loadgroup), and the build of a second compiler is left to 'make test'.
+quick: .venv/.gtstub ## run the unit tests and the C programs (of gcc), a part that takes a few minutes
+	GTSTUB_CACHE_DIR=$(CURDIR)/build/quick-cache OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -k 'not clang-address' tests/unit tests/c $(ARGS)
 
-# gt4py's own tests, where a checkout has them beside it. In an environment of their own, because pytest-mpi, which they
-# need, skips all tests that are marked 'mpi'.
-SUITE := ../shared/suites/gt4py
+# gt4py's own tests, which its sdist lacks: SUITE names a folder with them and a program 'run' that runs them on a backend.
+# In an environment of their own, because pytest-mpi, which they need, skips all tests that are marked 'mpi'.
 suite: export VENV := build/suite
-suite: $(SOURCES) ## run gt4py's own tests on gtstub's backend
-	@[ -x $(SUITE)/run ] || { echo "suite: there are no tests of gt4py in $(SUITE)"; exit 1; }
+suite: $(SOURCES) ## run gt4py's own tests, which are in the folder SUITE=PATH, on gtstub's backend
+	@[ "$(SUITE)" ] || { echo "suite: name the folder with gt4py's tests: make suite SUITE=PATH"; exit 1; }
+	@[ -x "$(SUITE)/run" ] || { echo "suite: '$(SUITE)' has no program 'run' for tests of gt4py"; exit 1; }
 	.ci/install dependencies gt4py test suite
 	.ci/install gt4py==$(or $(GT4PY),1.2.1)
 	.ci/install gtstub
@@ -119,18 +126,19 @@ build/bench/.ready: pyproject.toml
 	VENV=build/bench .ci/install --no-deps gt4py==1.2.3
 	@touch $@
 
-bench: build/bench/.ready $(SOURCES) ## measure calls beside their peers, and write docs/performance.md
-	VENV=build/bench .ci/install gtstub
-	build/bench/bin/python -m tests.benchmarks.run $(ARGS)
+bench: ## measure WHAT=calls, dace (calls of DaCe's programs), starts or build (two jobs), and write docs/performance.md
+	$(call one_of,calls dace starts build)
+	@$(MAKE) .bench-$(or $(WHAT),calls)
 
-bench-dace: .venv/.gtstub ## measure calls of DaCe's own programs beside DaCe's, and write docs/performance.md
+.bench-calls .bench-starts: build/bench/.ready $(SOURCES)
+	VENV=build/bench .ci/install gtstub
+	build/bench/bin/python -m tests.benchmarks.$(if $(findstring calls,$@),run,starts) $(ARGS)
+
+.bench-dace: .venv/.gtstub
 	OMP_NUM_THREADS=1 $(BIN)/python -O -m tests.benchmarks.dace_programs $(ARGS)
 
-bench-starts: build/bench/.ready $(SOURCES) ## measure starts of processes and loads of programs, and write docs/performance.md
-	VENV=build/bench .ci/install gtstub
-	build/bench/bin/python -m tests.benchmarks.starts $(ARGS)
-
-bench-build: .venv/.gtstub ## measure how much faster two jobs build twelve programs of icon4py than one (15 minutes)
+# How much faster two jobs build twelve programs of icon4py than one, which takes a quarter of an hour.
+.bench-build: .venv/.gtstub
 	$(BIN)/python -m tests.benchmarks.build_set $(ARGS)
 
 # NVIDIA's compiler, in an environment of its own. Tests marked 'nvcc' run here alone, because each builds programs.
@@ -138,27 +146,25 @@ build/nvcc/.ready: pyproject.toml
 	VENV=build/nvcc .ci/install dependencies nvcc
 	@touch $@
 
-gpu-build: .venv/.gtstub build/nvcc/.ready ## build programs of icon4py with nvcc for GPUs, and call them without a GPU
+# On a machine with a GPU: tests (tests/gpu and compute-sanitizer), programs (all of icon4py, compared with the CPU), bench
+# (the section of docs/performance.md), or all three. Each fits into ten minutes on 16 cores; .ci/gpu also runs where
+# there is no make. Elsewhere: wheels and build.
+gpu: ## on a machine with a GPU: WHAT=all, tests, programs or bench; elsewhere: WHAT=wheels (for there) or build
+	$(call one_of,all tests programs bench wheels build)
+	@$(MAKE) .gpu-$(or $(WHAT),all)
+
+.gpu-all .gpu-tests .gpu-programs .gpu-bench: .gpu-%:
+	@.ci/gpu $*
+
+# Fills build/gpu-wheels, which is carried to the machine with the GPU.
+.gpu-wheels: .venv/.gtstub
+	$(BIN)/python .ci/gpu-wheels
+
+# Programs of icon4py, which nvcc builds and tests call without a GPU.
+.gpu-build: .venv/.gtstub build/nvcc/.ready
 	.ci/with-nvcc $(BIN)/python -m pytest -m nvcc tests/gpu $(ARGS)
 	GTSTUB_GPU_STAND_IN=1 GTSTUB_ARCH=sm_90 GTSTUB_CACHE_DIR=$(CURDIR)/build/gpu/cache \
 	    .ci/with-nvcc $(BIN)/python -m pytest -m device tests/gpu/device $(ARGS)
-
-# On a machine with a GPU; 'make gpu-wheels' fills what one without a network needs beside the checkout. Each part fits
-# into ten minutes on 16 cores; .ci/gpu also runs where there is no make.
-gpu: ## on a machine with a GPU: run the three that follow
-	@.ci/gpu all
-
-gpu-tests: ## there: run tests/gpu, and compute-sanitizer
-	@.ci/gpu tests
-
-gpu-bench: ## there: measure calls, and write the section of docs/performance.md
-	@.ci/gpu bench
-
-gpu-programs: ## there: compare all programs of icon4py with the CPU
-	@.ci/gpu programs
-
-gpu-wheels: .venv/.gtstub ## fill build/gpu-wheels with what a machine with a GPU and without a network needs
-	$(BIN)/python .ci/gpu-wheels
 
 # --- What developers run ----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +27,14 @@ of icon4py is noticed. If a program has several variants, a letter for each stat
 follows the program's name: `t` for true, `f` for false, in the order of the table below. Functions and types have the
 name of the stub, so one host can be linked with all variants.
 
+A variant without a link in the table differs from the first one of its program in a few lines, and its files are not
+committed. A file like `fft.diff` tells its signatures from those of the first variant, as `diff` and `patch` do, and
+[digests.sha256](digests.sha256) has the SHA-256 sum of each of its files. `make check-generated` compares both. These
+commands write the files of all variants and compare the sums:
+
+    make generated ARGS='--all build/icon4py-stubs'
+    (cd build/icon4py-stubs && sha256sum --check ../../examples/icon4py/digests.sha256)
+
 To run a program, a host needs the library that DaCe builds of it, `lib<program>.so`, beside the stub. Build it in a
 checkout, with `.venv/bin` on the `PATH`:
 
@@ -37,8 +45,8 @@ checkout, with `.venv/bin` on the `PATH`:
 """
 
 
-def index_page(plans: Mapping[str, CallPlan]) -> str:
-    """`plans` are by folder and name of the stub: 'copy_field/copy_field'."""
+def index_page(plans: Mapping[str, CallPlan], whole: Set[str]) -> str:
+    """`plans` are by folder and name of the stub: 'copy_field/copy_field'. Those in `whole` are committed whole."""
     packages = ("icon4py-atmosphere-diffusion", "gt4py", "dace")
     icon4py, gt4py, dace = map(version, packages)
     lines = [
@@ -52,7 +60,8 @@ def index_page(plans: Mapping[str, CallPlan]) -> str:
         known = f"{plan.known} of {_accesses(plan)}"
         counts = (len(plan.slots), len(plan.arguments), len(plan.statics), known)
         stub = Path(place).name
-        lines.append(f"| [{stub}](#{stub}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
+        name = f"[{stub}](#{stub})" if place in whole else stub
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {', '.join(written)} |")
     known, accesses = sum(plan.known for plan in plans.values()), sum(map(_accesses, plans.values()))
     lines += [
         "",
@@ -60,6 +69,8 @@ def index_page(plans: Mapping[str, CallPlan]) -> str:
         " refuses a call that would reach elements that were not passed. Each program lists the others.",
     ]
     for place, plan in plans.items():
+        if place not in whole:
+            continue
         files = f"[header]({place}_stub.h), [stub]({place}_stub.c), [Fortran module]({place}_stub.f90)"
         lines += ["", f"## {Path(place).name}", "", files, "", *_arguments(plan)]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-/* Checks arrays against the contracts of their arguments. docs/checks.md lists every message of this file. */
+/* Checks arrays against the contracts of their arguments. docs/refusals.md lists every message of this file. */
 #include <inttypes.h>
 
 #include "arguments/table.h"

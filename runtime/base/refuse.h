@@ -1,4 +1,4 @@
-/* Shared by the runtime and the Python host: messages about arguments. docs/checks.md lists all messages. */
+/* Shared by the runtime and the Python host: messages about arguments. docs/refusals.md lists all messages. */
 #ifndef GTSTUB_BASE_REFUSE_H
 #define GTSTUB_BASE_REFUSE_H
 

@@ -1,4 +1,4 @@
-/* Inside the runtime: debug checks, as their text describes them (docs/debug-checks.md). */
+/* Inside the runtime: debug checks, as their text describes them (docs/debugging.md). */
 #ifndef GTSTUB_DEBUG_TEXT_H
 #define GTSTUB_DEBUG_TEXT_H
 

@@ -287,7 +287,7 @@ contains
 
     ! ---- Debug checks ------------------------------------------------------------------------------------------------
 
-    ! Begins to check the fields of all calls. docs/debug-checks.md lists what `text` may contain. Checks that `checks`
+    ! Begins to check the fields of all calls. docs/debugging.md lists what `text` may contain. Checks that `checks`
     ! has begun before are ended first.
     subroutine gts_checks_begin(text, checks, stat, errmsg)
         character(len=*), intent(in) :: text

@@ -1,6 +1,6 @@
 """
 Measures calls of icon4py's apply_diffusion_to_vn on a GPU: what the host needs for a call, and how long the GPU waits
-for it. 'make gpu-bench' runs it on a machine with a GPU.
+for it. 'make gpu WHAT=bench' runs it on a machine with a GPU.
 
     python -O -m tests.benchmarks.gpu              measures, and writes the section of docs/performance.md, and the
                                                    results to $GTSTUB_GPU_RESULTS, else to build/gpu/bench
@@ -333,7 +333,7 @@ def main(arguments: list[str]) -> None:
             page.replace(ROOT / "docs" / "performance.md", section(figures), BEGIN, END)
         case []:
             if reason := arrays.missing():
-                raise SystemExit(f"{reason} 'make gpu-bench' runs this on a machine with a GPU.")
+                raise SystemExit(f"{reason} 'make gpu WHAT=bench' runs this on a machine with a GPU.")
             folder = ROOT / "build" / "gpu" / "bench"
             folder.mkdir(parents=True, exist_ok=True)
             figures = measure(folder)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 from tests.support.reported import publish
+
+SCHEMAS = sorted((ROOT / "generator/gtstub/signature/schema").glob("*.schema.json"))
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
@@ -28,6 +32,40 @@ def test_the_examples_of_the_formats_page_are_documents() -> None:
     described = page.partition("## Call plan")[2].partition("## Manifest")[0]
     for member in {*plan, *plan["leaves"][0], *plan["slots"][0]} - {"schema"}:
         assert f"`{member}" in described, f"docs/formats.md does not say what '{member}' is."
+
+
+SECTIONS = {
+    "program": ("Program signature",),
+    "sdfg": ("SDFG signature",),
+    "profile": ("Profile",),
+    "memory": ("Memory",),
+    "report": ("Report", "Memory", "Check"),
+    "check": ("Check",),
+}
+"""The sections that tell the members of the documents that have a JSON Schema, by its name."""
+
+
+def members_of(schema: object) -> Iterator[str]:
+    """The names of all members that a JSON Schema allows, at any depth."""
+    if isinstance(schema, dict):
+        properties = schema.get("properties", {})
+        yield from properties
+        for part in (*properties.values(), *(each for name, each in schema.items() if name != "properties")):
+            yield from members_of(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from members_of(part)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda file: file.name)
+def test_the_formats_page_has_every_member_of_a_schema(schema: Path) -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    sections = [
+        page.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for section in SECTIONS[schema.name.split(".")[0]]
+    ]
+    prose = re.sub(r"```.*?```", "", "".join(sections), flags=re.DOTALL)
+    described = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", prose))))
+    assert set(members_of(json.loads(schema.read_text(encoding="utf-8")))) - described - {"schema"} == set()
 
 
 def test_the_formats_page_describes_a_report() -> None:

@@ -187,16 +187,16 @@ contains
         calls = call_count()
         call gts_set_scalar(call, 'x[1][0]', 12_c_int64_t, stat, errmsg)
         call check_refused(stat, gts_type_error, errmsg, &
-            "Argument 'x[1][0]' of program 'whole' must have dtype 'int32', not 'int64'.", calls)
+            "...'int32', not 'int64'.", calls)
         call gts_set_scalar(call, 'x[1][1]', 1.0_c_double, stat, errmsg)
         call check_refused(stat, gts_type_error, errmsg, &
-            "Argument 'x[1][1]' of program 'whole' must have dtype 'float32', not 'float64'.", calls)
+            "...'float32', not 'float64'.", calls)
         call gts_set_scalar(call, 'flag', .true., stat, errmsg)
         call check_refused(stat, gts_type_error, errmsg, &
-            "Argument 'flag' of program 'whole' must have dtype 'bool', not 'unknown dtype'.", calls)
+            "...'bool', not 'unknown dtype'.", calls)
         call gts_set_scalar(call, 'flag', 1_c_int8_t, stat, errmsg)
         call check_refused(stat, gts_type_error, errmsg, &
-            "Argument 'flag' of program 'whole' must have dtype 'bool', not 'int8'.", calls)
+            "...'bool', not 'int8'.", calls)
         call gts_set_scalar(call, 'vn', 1.0_c_double, stat, errmsg)
         call check_refused(stat, gts_type_error, errmsg, &
             "Argument 'vn' of program 'whole' is not a scalar: bind the call again to change it.", calls)
@@ -247,8 +247,7 @@ contains
         call check(stat == 0 .and. int(slot(SLOT_X_1_0), c_int32_t) == 21, 'scalars are changed everywhere')
         calls = call_count()
         call gts_step_set_scalar(step, 'x[1][0]', 1.0_c_double, stat, errmsg)
-        call check_refused(stat, gts_type_error, errmsg, "Step 'run' cannot be changed at position 1, program 'whole': " // &
-            "Argument 'x[1][0]' of program 'whole' must have dtype 'int32', not 'float64'. Nothing has changed.", calls)
+        call check_refused(stat, gts_type_error, errmsg, "...'int32', not 'float64'. Nothing has changed.", calls)
         seen = -1
         call gts_step_run(step, stat, errmsg)
         call check_refused(stat, gts_runtime_error, errmsg, "Step 'run' has stopped at position 2 of 4, function 'halo': " &

@@ -46,7 +46,7 @@ contains
         call refused(gts_value_error, "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of" // &
             " axis 0 of 'x[0]' is 3.")
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table(:, 1:1), stat, errmsg)
-        call refused(gts_value_error, "Argument 'E2V' of program 'whole' must have size 2 on axis 1 ('E2V'), not 1.")
+        call refused(gts_value_error, "...size 2 on axis 1 ('E2V'), not 1.")
     end subroutine
 
     subroutine strides()
@@ -60,7 +60,7 @@ contains
         call whole(program, vn(::2, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
         call refused(gts_value_error, "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not 2.")
         call whole(program, vn(EDGES:1:-1, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not -1.")
+        call refused(gts_value_error, "...stride 1 on axis 0 ('Edge'), not -1.")
         call whole(program, vn, elements%value, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
         call refused(gts_value_error, "Argument 'x[0]' of program 'whole' has a stride of 12 bytes on axis 0, which is" // &
             " not a multiple of its element size 8.")
@@ -70,7 +70,7 @@ contains
         call gts_set_origin(program, 'vn', [1, 0], stat, errmsg)
         call check(stat == 0, 'an origin can be said that the contract refuses')
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Argument 'vn' of program 'whole' must have start 0 on axis 0 ('Edge'), not 1.")
+        call refused(gts_value_error, "...start 0 on axis 0 ('Edge'), not 1.")
         call gts_set_origin(program, 'vn', [0, 0], stat, errmsg)
         call check(stat == 0, 'the origin that it must have')
     end subroutine
@@ -105,7 +105,7 @@ contains
         call check(stat == gts_value_error, 'no text')
         errmsg = repeat('x', len(errmsg))
         call whole(program, vn(::2, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not 2.")
+        call refused(gts_value_error, "...stride 1 on axis 0 ('Edge'), not 2.")
         errmsg = 'as it was'
         stat = 7
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
@@ -130,7 +130,7 @@ contains
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
         call refused(gts_runtime_error, "Program 'whole' is not open: it was closed, or never opened.")
         call whole(never, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_runtime_error, "Program 'whole' is not open: it was closed, or never opened.")
+        call refused(gts_runtime_error, "...or never opened.")
         call gts_set_origin(program, 'vn', [0, 0], stat, errmsg)
         call check(stat == gts_runtime_error, 'the origin of a closed program')
         call gts_set_index_base(program, 'E2V', 1, stat, errmsg)
@@ -144,7 +144,7 @@ contains
         call gts_load('./whole_stub.so', './nowhere.so', program, stat, errmsg)
         call refused(gts_runtime_error, "Cannot load library './nowhere.so': No such file or directory.")
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_runtime_error, "Program 'whole' is not open: it was closed, or never opened.")
+        call refused(gts_runtime_error, "...or never opened.")
         call gts_load('./whole_stub.so', './libwhole.so  ', program, stat, errmsg)
         call check(stat == 0, 'both paths')
         call gts_close(program)

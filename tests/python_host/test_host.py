@@ -338,41 +338,26 @@ ZERO = np.array(2.5)
     ("changed", "message"),
     [
         ({"vn": None}, "Argument 'vn' of program 'host' must be a field, not 'NoneType'."),
-        ({"vn": (1, 2)}, "Argument 'vn' of program 'host' must be a field, not 'tuple'."),
-        ({"vn": "vn"}, "Argument 'vn' of program 'host' must be a field, not 'str'."),
-        ({"vn": 1.0}, "Argument 'vn' of program 'host' must be a field, not 'float'."),
+        ({"vn": (1, 2)}, "...not 'tuple'."),
+        ({"vn": "vn"}, "...not 'str'."),
+        ({"vn": 1.0}, "...not 'float'."),
         ({"x": None}, "Argument 'x' of program 'host' must be a tuple of length 2, not 'NoneType'."),
-        ({"x": [K_ARRAY, (3, ZERO)]}, "Argument 'x' of program 'host' must be a tuple of length 2, not 'list'."),
+        ({"x": [K_ARRAY, (3, ZERO)]}, "...not 'list'."),
         ({"x": (K_ARRAY,)}, "Argument 'x' of program 'host' must be a tuple of length 2, not of length 1."),
-        (
-            {"x": (K_ARRAY, (3, ZERO, 1))},
-            "Argument 'x[1]' of program 'host' must be a tuple of length 2, not of length 3.",
-        ),
+        ({"x": (K_ARRAY, (3, ZERO, 1))}, "...2, not of length 3."),
         ({"x": (None, (3, ZERO))}, "Argument 'x[0]' of program 'host' must be a field, not 'NoneType'."),
         ({"x": (K_ARRAY, (3.0, ZERO))}, "Argument 'x[1][0]' of program 'host' must be an 'int32', not 'float'."),
-        ({"x": (K_ARRAY, (3, None))}, "Argument 'x[1][1]' of program 'host' must be a field, not 'NoneType'."),
-        (
-            {"x": (K_ARRAY, (3, np.zeros(2)))},
-            "Argument 'x[1][1]' of program 'host' must have 0 dimensions (), not 1.",
-        ),
-        (
-            {"x": (K_ARRAY, (3, np.array(1, np.float32)))},
-            "Argument 'x[1][1]' of program 'host' must have dtype 'float64', not 'float32'.",
-        ),
+        ({"x": (K_ARRAY, (3, None))}, "...not 'NoneType'."),
+        ({"x": (K_ARRAY, (3, np.zeros(2)))}, "...0 dimensions (), not 1."),
+        ({"x": (K_ARRAY, (3, np.array(1, np.float32)))}, "...'float64', not 'float32'."),
         ({"offset_provider": None}, "The offset provider of program 'host' must be a mapping, not 'NoneType'."),
-        ({"offset_provider": [1]}, "The offset provider of program 'host' must be a mapping, not 'list'."),
+        ({"offset_provider": [1]}, "...mapping, not 'list'."),
         (
             {"offset_provider": {}},
             "Program 'host' needs connectivity 'E2V', which the offset provider does not have.",
         ),
-        (
-            {"offset_provider": types.MappingProxyType({"V2E": 1})},
-            "Program 'host' needs connectivity 'E2V', which the offset provider does not have.",
-        ),
-        (
-            {"offset_provider": {"E2V": None}},
-            "Argument 'E2V' of program 'host' must be a field, not 'NoneType'.",
-        ),
+        ({"offset_provider": types.MappingProxyType({"V2E": 1})}, "...which the offset provider does not have."),
+        ({"offset_provider": {"E2V": None}}, "...a field, not 'NoneType'."),
     ],
 )
 def test_wrong_objects_are_refused(bound: Bound, changed: dict[str, Any], message: str) -> None:

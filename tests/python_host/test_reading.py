@@ -28,6 +28,7 @@ from tests.support.hosting import (
     check_refused,
     domain,
     edge_field,
+    says,
 )
 from tests.support.signatures import EDGE, K, field, program, sdfg, symbol
 from tests.support.signatures import array as array_argument
@@ -148,7 +149,7 @@ def test_the_buffer_protocol_knows_every_format_that_is_a_dtype(bound: Bound) ->
     check_refused(
         bound,
         TypeError,
-        "Argument 'x[0]' of program 'host' must have dtype 'float32', not 'float64'.",
+        "...'float32', not 'float64'.",
         x=(array.array("d", [0.0] * LEVELS), (3, 1.0)),
     )
 
@@ -238,22 +239,26 @@ def test_device_memory_is_read_by_its_interface(on_gpu: Bound) -> None:
 @pytest.mark.parametrize(
     ("error", "argument", "message"),
     [
-        (ValueError, np.zeros((EDGES, LEVELS)), "must be on device 'cuda', not on 'cpu'."),
-        (TypeError, Cuda(typestr="<f4"), "must have dtype 'float64', not 'float32'."),
-        (TypeError, Cuda(typestr=">f8"), "must have dtype 'float64', not '>f8'."),
-        (TypeError, Cuda(typestr="<c16"), "must have dtype 'float64', not '<c16'."),
-        (TypeError, Cuda(shape=(1,) * 9), "must have 2 dimensions ('Edge', 'K'), not 9."),
-        (TypeError, Cuda(shape=[1, 1]), "has a '__cuda_array_interface__' that gtstub cannot read."),
-        (TypeError, Cuda(strides=(1,)), "has a '__cuda_array_interface__' that gtstub cannot read."),
-        (ValueError, Cuda(data=(4097, False)), "must be aligned to its element size 8."),
-        (TypeError, Cuda(mask=Cuda()), MASKED[1:]),
-        (TypeError, Cuda(data=4096), "has a '__cuda_array_interface__' that gtstub cannot read."),
-        (TypeError, Cuda(data=(2**70, False)), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (
             ValueError,
-            Cuda(strides=(24, 4)),
-            "has a stride of 4 bytes on axis 1, which is not a multiple of its element size 8.",
+            np.zeros((EDGES, LEVELS)),
+            "Argument 'vn' of program 'gpu' must be on device 'cuda', not on 'cpu'.",
         ),
+        (TypeError, Cuda(typestr="<f4"), "...'float64', not 'float32'."),
+        (TypeError, Cuda(typestr=">f8"), "...'float64', not '>f8'."),
+        (TypeError, Cuda(typestr="<c16"), "...'float64', not '<c16'."),
+        (TypeError, Cuda(shape=(1,) * 9), "...2 dimensions ('Edge', 'K'), not 9."),
+        (
+            TypeError,
+            Cuda(shape=[1, 1]),
+            "Argument 'vn' of program 'gpu' has a '__cuda_array_interface__' that gtstub cannot read.",
+        ),
+        (TypeError, Cuda(strides=(1,)), "...that gtstub cannot read."),
+        (ValueError, Cuda(data=(4097, False)), "...aligned to its element size 8."),
+        (TypeError, Cuda(mask=Cuda()), f"...{MASKED}"),
+        (TypeError, Cuda(data=4096), "...that gtstub cannot read."),
+        (TypeError, Cuda(data=(2**70, False)), "...that gtstub cannot read."),
+        (ValueError, Cuda(strides=(24, 4)), "...4 bytes on axis 1, which is not a multiple of its element size 8."),
     ],
 )
 def test_device_arrays_that_do_not_fit_are_refused(
@@ -263,10 +268,9 @@ def test_device_arrays_that_do_not_fit_are_refused(
     calls = len(on_gpu.recorder.calls())
     with pytest.raises(error) as caught:
         on_gpu.program(argument, Cuda())
-    assert str(caught.value) == f"Argument 'vn' of program 'gpu' {message}"
-    with pytest.raises(ValueError) as caught:
+    assert says(caught.value, message)
+    with pytest.raises(ValueError, match=r"must not be read-only\.$"):
         on_gpu.program(Cuda(), Cuda(data=(4096, True)))
-    assert str(caught.value) == "Argument 'out' of program 'gpu' is written by the program and must not be read-only."
     assert len(on_gpu.recorder.calls()) == calls
 
 
@@ -289,23 +293,19 @@ SQUARE = domain({"Edge": (0, EDGES), "K": (0, EDGES)})
     ("error", "changed", "message"),
     [
         (TypeError, {"vn": np.zeros((EDGES, LEVELS), np.float32)}, "'vn' must have dtype 'float64', not 'float32'."),
-        (TypeError, {"vn": np.zeros((EDGES, LEVELS), ">f8")}, "'vn' must have dtype 'float64', not '>f8'."),
-        (TypeError, {"vn": np.zeros((EDGES, LEVELS), complex)}, "'vn' must have dtype 'float64', not 'complex128'."),
-        (TypeError, {"vn": np.zeros((EDGES, LEVELS), object)}, "'vn' must have dtype 'float64', not 'object'."),
-        (TypeError, {"vn": memoryview(bytes(8))}, "'vn' must have dtype 'float64', not 'uint8'."),
+        (TypeError, {"vn": np.zeros((EDGES, LEVELS), ">f8")}, "...'float64', not '>f8'."),
+        (TypeError, {"vn": np.zeros((EDGES, LEVELS), complex)}, "...'float64', not 'complex128'."),
+        (TypeError, {"vn": np.zeros((EDGES, LEVELS), object)}, "...'float64', not 'object'."),
+        (TypeError, {"vn": memoryview(bytes(8))}, "...'float64', not 'uint8'."),
         (TypeError, {"vn": NotDLPack()}, "'vn' has a '__dlpack__' that gtstub cannot read."),
         (TypeError, {"vn": np.zeros(EDGES)}, "'vn' must have 2 dimensions ('Edge', 'K'), not 1."),
-        (TypeError, {"vn": np.zeros((1,) * 9)}, "'vn' must have 2 dimensions ('Edge', 'K'), not 9."),
+        (TypeError, {"vn": np.zeros((1,) * 9)}, "...2 dimensions ('Edge', 'K'), not 9."),
         (
             TypeError,
             {"vn": edge_field(on=domain({"K": (0, EDGES), "Edge": (0, LEVELS)}))},
             "'vn' must have dimension 'Edge' on axis 0, not 'K'.",
         ),
-        (
-            TypeError,
-            {"vn": edge_field(on=domain({"Edge": (0, EDGES), "Koff": (0, LEVELS)}))},
-            "'vn' must have dimension 'K' on axis 1, not 'Koff'.",
-        ),
+        (TypeError, {"vn": edge_field(on=domain({"Edge": (0, EDGES), "Koff": (0, LEVELS)}))}, "...axis 1, not 'Koff'."),
         (
             TypeError,
             {"vn": edge_field(np.zeros(EDGES))},
@@ -334,16 +334,16 @@ SQUARE = domain({"Edge": (0, EDGES), "K": (0, EDGES)})
         (
             ValueError,
             {"out": memoryview(bytes(EDGES * LEVELS * 8)).cast("d", (EDGES, LEVELS))},
-            "'out' is written by the program and must not be read-only.",
+            "...must not be read-only.",
         ),
         (
             ValueError,
             {"out": DLPack(read_only(np.zeros((EDGES, LEVELS))), versioned=True)},
-            "'out' is written by the program and must not be read-only.",
+            "...must not be read-only.",
         ),
-        (ValueError, {"vn": Cuda()}, "'vn' must be on device 'cpu', not on 'cuda'."),
+        (ValueError, {"vn": Cuda()}, "...device 'cpu', not on 'cuda'."),
         (ValueError, {"vn": UNALIGNED}, "'vn' must be aligned to its element size 8."),
-        (ValueError, {"vn": DLPack(UNALIGNED, versioned=True)}, "'vn' must be aligned to its element size 8."),
+        (ValueError, {"vn": DLPack(UNALIGNED, versioned=True)}, "...aligned to its element size 8."),
         (
             ValueError,
             {"vn": RECORDS["a"]},
@@ -365,7 +365,8 @@ def test_arrays_that_do_not_fit_are_refused(
     bound: Bound, error: type[Exception], changed: dict[str, Any], message: str
 ) -> None:
     name, _, rest = message.partition("' ")
-    check_refused(bound, error, f"Argument {name}' of program 'host' {rest}", **changed)
+    whole = message if message.startswith("...") else f"Argument {name}' of program 'host' {rest}"
+    check_refused(bound, error, whole, **changed)
 
 
 def test_an_error_in_a_fields_own_code_is_raised_as_it_is(bound: Bound) -> None:

@@ -1,4 +1,4 @@
-"""Programs of icon4py for GPUs, built by nvcc without a GPU (make gpu-build), and arguments to call them with."""
+"""Programs of icon4py for GPUs, built by nvcc without a GPU (make gpu WHAT=build), and arguments to call them with."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONGER = {"vect_a": {"K": 13}}
 needs_nvcc = [
     pytest.mark.nvcc,
     pytest.mark.xdist_group("nvcc"),
-    pytest.mark.skipif("CUDACXX" not in os.environ, reason="CUDACXX names no nvcc; 'make gpu-build' runs this."),
+    pytest.mark.skipif("CUDACXX" not in os.environ, reason="CUDACXX names no nvcc; 'make gpu WHAT=build' runs this."),
 ]
 
 

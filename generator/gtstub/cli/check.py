@@ -63,7 +63,7 @@ def check(
     strict: bool,
 ) -> Answer:
     """
-    Check SDFGs against the rules of gt4py (docs/check.md).
+    Check SDFGs against the rules of gt4py (docs/sdfg-rules.md).
 
     An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. An ENTRY keeps its SDFG, and the signature
     of its program. With --stages, the first stage that breaks each rule is named; an ENTRY keeps its stages if it

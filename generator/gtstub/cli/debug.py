@@ -36,7 +36,7 @@ def _text(given: str | None) -> str:
     ),
 )
 @click.option(
-    "--check", "text", metavar="TEXT", help="What to check (docs/debug-checks.md); 'nan' unless GTSTUB_CHECK is set."
+    "--check", "text", metavar="TEXT", help="What to check (docs/debugging.md); 'nan' unless GTSTUB_CHECK is set."
 )
 @click.option("--build-checks", is_flag=True, help="Build programs that also check what each of their maps writes.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -73,7 +73,7 @@ def _tolerance(text: str) -> tuple[str | None, int]:
 )
 @click.option("--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="For MODULE:PROGRAM.")
 @plot_option(help="Draw the differences of the worst field, as .svg or .png; needs matplotlib.")
-@click.option("--check", "checks", metavar="TEXT", help="Check the values in all calls (docs/debug-checks.md).")
+@click.option("--check", "checks", metavar="TEXT", help="Check the values in all calls (docs/debugging.md).")
 @click.option(
     "--build-checks", is_flag=True, help="Build ENTRY again and check what each map writes; for NaN by default."
 )

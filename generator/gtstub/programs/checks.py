@@ -16,7 +16,7 @@ def checks(text: str) -> Iterator[None]:
         with gtstub.checks("nan; min delp*=0; range u=-280:280"):
             step()
 
-    docs/debug-checks.md lists the words of `text`. A call that writes a value which they refuse raises RuntimeError
+    docs/debugging.md lists the words of `text`. A call that writes a value which they refuse raises RuntimeError
     after it has run. A call with such a value in a field that it only reads raises RuntimeError before it runs. With
     "bounds", a call that accesses memory outside of its arguments raises RuntimeError after it has run, and leaves its
     arguments as they were. In nested contexts all checks count.

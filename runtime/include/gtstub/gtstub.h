@@ -276,7 +276,7 @@ typedef struct gts_checks gts_checks;
 /**
  * Begins to check all calls of all programs and threads.
  *
- * @param text  what is checked (docs/debug-checks.md): "nan; min delp*=0; range u=-280:280; only diffuse*; warn"
+ * @param text  what is checked (docs/debugging.md): "nan; min delp*=0; range u=-280:280; only diffuse*; warn"
  * @return the checks, which the caller owns and passes to gts_checks_end(); NULL with the error in gts_last_error(NULL)
  */
 GTS_EXPORT gts_checks *gts_checks_begin(const char *text);

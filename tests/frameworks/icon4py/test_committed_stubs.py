@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples.icon4py import committed
-from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update
+from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update, write_all
 from gtstub.install import FOLDER, INCLUDE
 from tests.support.checkout import ROOT
 from tests.support.fortran_hosts import MODULES
@@ -50,27 +51,43 @@ def test_committed_files_need_no_update(root: Path) -> None:
         assert {file.name: file.read_bytes() for file in (root / name).iterdir()} == committed_files
 
 
-def test_committed_stubs_compile_without_a_warning() -> None:
-    sources = sorted(HERE.glob("*/*_stub.c"))
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of all variants, also of those that are not committed whole."""
+    folder = tmp_path_factory.mktemp("everything")
+    write_all(stubs(HERE / "programs.toml", HERE), HERE, folder)
+    return folder
+
+
+def test_files_are_committed_or_their_digests(everything: Path) -> None:
+    digests = dict(reversed(line.split("  ")) for line in (HERE / "digests.sha256").read_text().splitlines())
+    files = {str(file.relative_to(everything)): file.read_bytes() for file in everything.glob("*/*")}
+    assert len(files) == 6 * len(stubs(HERE / "programs.toml", HERE))
+    assert {name: hashlib.sha256(files.pop(name)).hexdigest() for name in digests} == digests
+    assert {name: (HERE / name).read_bytes() for name in files} == files
+
+
+def test_stubs_compile_without_a_warning(everything: Path) -> None:
+    sources = sorted(everything.glob("*/*_stub.c"))
     assert len(sources) == len(stubs(HERE / "programs.toml", HERE))
     flags = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
     subprocess.run(["cc", *flags, *sources], check=True)
 
 
 @needs("gfortran")
-def test_committed_modules_compile(tmp_path: Path) -> None:
-    modules = sorted(HERE.glob("*/*_stub.f90"))
+def test_modules_compile(everything: Path, tmp_path: Path) -> None:
+    modules = sorted(everything.glob("*/*_stub.f90"))
     assert len(modules) == len(stubs(HERE / "programs.toml", HERE))
     flags = ("-std=f2018", "-Wall", "-Werror", "-fsyntax-only")
     gtstub = [FOLDER / "fortran" / f"{module}.f90" for module in MODULES]
     subprocess.run(["gfortran", *flags, *gtstub, *modules], cwd=tmp_path, check=True)
 
 
-def test_no_committed_line_or_path_is_longer_than_120_characters() -> None:
-    files = [file for pattern in ("*.c", "*.h", "*.f90") for file in HERE.glob(f"*/{pattern}")]
+def test_no_line_or_path_is_longer_than_120_characters(everything: Path) -> None:
+    files = [file for pattern in ("*.c", "*.h", "*.f90") for file in everything.glob(f"*/{pattern}")]
     assert files
     for file in files:
-        assert len(str(file.relative_to(ROOT))) <= LONGEST_PATH
+        assert len(str(HERE.relative_to(ROOT) / file.relative_to(everything))) <= LONGEST_PATH
         assert max(map(len, file.read_text(encoding="utf-8").splitlines())) <= 120, file
 
 
@@ -81,8 +98,12 @@ def test_long_path_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_byte_counts(root: Path) -> None:
-    files = [file for file in root.glob("**/*") if file.is_file() and file.name != "programs.toml"]
-    assert {".h", ".c", ".json", ".md"} <= {file.suffix for file in files}
+    check_every_byte(root, {".h", ".c", ".json", ".md"})
+
+
+def check_every_byte(root: Path, suffixes: set[str]) -> None:
+    files = [file for file in root.glob("**/*") if file.is_file() and file.suffix in suffixes]
+    assert {file.suffix for file in files} == suffixes
     for file in files:
         content = file.read_bytes()
         where = file.name if file.parent == root else file.parent.name
@@ -161,3 +182,34 @@ def test_program_that_changes_is_lowered_again(tmp_path: Path, monkeypatch: pyte
     assert second.startswith("Program 'times (is_negative=False)' of icon4py has changed: ")
     update(found(tmp_path), tmp_path, processes=1, everything=False)
     assert told(tmp_path) == []
+
+
+def test_variant_that_differs_in_a_few_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(committed, "WHOLE", {"times": ("t",)})
+    (tmp_path / "stencils_variants.py").write_text(TEXT.format(factor=2.0))
+    programs = '[[program]]\nsource = "stencils_variants:times"\nstatic_args.is_negative = [true, false]\n'
+    (tmp_path / "programs.toml").write_text(programs)
+
+    update(found(tmp_path), tmp_path, processes=1, everything=False)
+    kept = {file.name for file in (tmp_path / "times").iterdir()}
+    whole = {f"times_t_stub.{suffix}" for suffix in ("c", "f90", "h")} | {f"t.{name}" for name in committed.SIGNATURES}
+    assert kept == {*whole, "f.diff"}
+    assert "\n| [times_t](#times_t) |" in (page := (tmp_path / "README.md").read_text())
+    assert "\n| times_f |" in page
+    check_every_byte(tmp_path, {".diff", ".sha256"})
+
+    every = tmp_path / "everything"
+    write_all(found(tmp_path), tmp_path, every)
+    told = "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  times/{file.name}\n"
+        for name in (*(f"f.{name}" for name in committed.SIGNATURES), *(f"times_f_stub.{s}" for s in ("h", "c", "f90")))
+        if (file := every / "times" / name)
+    )
+    assert (tmp_path / "digests.sha256").read_text() == told
+
+    monkeypatch.setattr(committed, "WHOLE", {})
+    shutil.copytree(every / "times", tmp_path / "times", dirs_exist_ok=True)
+    update(found(tmp_path), tmp_path, processes=1, everything=False)
+    assert {file.name for file in (tmp_path / "times").iterdir()} == {file.name for file in (every / "times").iterdir()}
+    assert not (tmp_path / "digests.sha256").exists()

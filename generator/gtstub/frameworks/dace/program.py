@@ -214,7 +214,7 @@ def program(
     - `fallback`: what no stub can carry is called through DaCe; `fallback_calls` counts these calls. Otherwise it is
       refused when it is built.
     - `build_type` is CMake's, `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md), and
-      without `bounds`, the elements that the program accesses are not checked (docs/checks.md).
+      without `bounds`, the elements that the program accesses are not checked (docs/refusals.md).
     - `options`: the arguments of `dace.program`, if `function` is a plain function.
 
     Returns a `StubbedProgram`, or, for a method, an object that gives each instance of its class one.

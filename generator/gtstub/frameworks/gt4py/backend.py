@@ -142,7 +142,8 @@ def make_backend(
 
     - Either `gpu` or `device` is required; icon4py's backend descriptors use `device`.
     - `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
-    - Without `bounds`, or if GTSTUB_BOUNDS is 0, stubs do not check the elements that programs access (docs/checks.md).
+    - Without `bounds`, or if GTSTUB_BOUNDS is 0, stubs do not check the elements that programs access
+      (docs/refusals.md).
     - Programs for a GPU put their work on `stream`: None for the default stream, an address, or an object with
       `__cuda_stream__`, such as `cupy.cuda.Stream`; 'current' is the stream of `gtstub.stream()`.
     - A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.

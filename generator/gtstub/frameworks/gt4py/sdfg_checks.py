@@ -1,6 +1,6 @@
 """
-Checks of SDFGs against gt4py's rules (docs/check.md) while gt4py makes them. A broken rule is a warning, and never an
-error.
+Checks of SDFGs against gt4py's rules (docs/sdfg-rules.md) while gt4py makes them. A broken rule is a warning, and never
+an error.
 
     make_backend(gpu=False, optimization_args={"optimization_hooks": warning_hooks()})
 """

@@ -1,4 +1,4 @@
-"""docs/debug-checks.md: its example says what the page says, and its table has all items."""
+"""docs/debugging.md: its example says what the page says, and its table has all items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.support.checkout import ROOT
 from tests.support.pages import COMMAND, blocks
 
-PAGE = (ROOT / "docs" / "debug-checks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
 TEXT = (ROOT / "runtime" / "debug" / "text.c").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""docs/checks.md and the sources list the same checks: message for message, with the exception that each raises."""
+"""docs/refusals.md and the sources list the same checks: message for message, with the exception that each raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.checkout import ROOT
 
-PAGE = ROOT / "docs" / "checks.md"
+PAGE = ROOT / "docs" / "refusals.md"
 
 Check = tuple[str, str]
 """Exception and message; what varies in a message is `<>`."""

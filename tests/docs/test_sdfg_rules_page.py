@@ -1,4 +1,4 @@
-"""The rules, commands and examples of docs/check.md."""
+"""The rules, commands and examples of docs/sdfg-rules.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gtstub.analysis.rules import LEVELS, RULES
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 
-PAGE = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "sdfg-rules.md").read_text(encoding="utf-8")
 
 
 def test_every_rule_is_on_the_page() -> None:
