@@ -45,10 +45,10 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 27)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 27)); /* C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
     return 0;
 }
 
@@ -291,26 +291,31 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(theta_v_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(zd_vertoffset, 3, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(zd_diffcoef, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_n2s_c, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_n2s_nbh, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vcoef, 3, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(area, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_in, &b->theta_v_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->zd_vertoffset, &b->zd_vertoffset, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->zd_diffcoef, &b->zd_diffcoef, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s_c, &b->geofac_n2s_c, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s_nbh, &b->geofac_n2s_nbh, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vcoef, &b->vcoef, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->exner, &b->exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -376,6 +381,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -397,27 +405,8 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, theta_v_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, zd_vertoffset_, 3, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, zd_diffcoef_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_n2s_c_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_n2s_nbh_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vcoef_, 3, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, exner_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E2C_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {kh_smag_e_, inv_dual_edge_length_, theta_v_in_, geofac_div_, zd_vertoffset_,
-            zd_diffcoef_, geofac_n2s_c_, geofac_n2s_nbh_, vcoef_, area_, theta_v_, exner_, gt_conn_C2E_, gt_conn_C2E2C_,
-            gt_conn_E2C_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -438,10 +427,7 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran_bind(
     gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {kh_smag_e_, inv_dual_edge_length_, theta_v_in_, geofac_div_, zd_vertoffset_,
-        zd_diffcoef_, geofac_n2s_c_, geofac_n2s_nbh_, vcoef_, area_, theta_v_, exner_, gt_conn_C2E_, gt_conn_C2E2C_,
-        gt_conn_E2C_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -473,4 +459,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ab97c91370fbea328d6906f6fe9ef81438ec6a777e00810da64fb8b5a7bdd03d */
+/* gtstub: sha256 of the text above: 65114e4a541378be6e35a2d3f499809ec0f7c5f076c792de9fc04b9c9b5f4f7d */

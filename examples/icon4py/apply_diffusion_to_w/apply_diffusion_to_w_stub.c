@@ -41,10 +41,10 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 18)); /* C2E2CO */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 18)); /* C2E2CO */
     return 0;
 }
 
@@ -227,21 +227,26 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(area, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_grg_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_grg_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(w_old, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(dwdx, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(dwdy, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(diff_multfac_n2w, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grg_x, &b->geofac_grg_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grg_y, &b->geofac_grg_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w_old, &b->w_old, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dwdx, &b->dwdx, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dwdy, &b->dwdy, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->diff_multfac_n2w, &b->diff_multfac_n2w, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -299,6 +304,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -318,21 +326,8 @@ GTS_EXPORT void apply_diffusion_to_w_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_n2s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_grg_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_grg_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, w_old_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, dwdx_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, dwdy_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, diff_multfac_n2w_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E2CO_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {area_, geofac_n2s_, geofac_grg_x_, geofac_grg_y_, w_old_, w_, dwdx_, dwdy_,
-            diff_multfac_n2w_, gt_conn_C2E2CO_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -351,9 +346,7 @@ GTS_EXPORT void apply_diffusion_to_w_fortran_bind(
     const CFI_cdesc_t *gt_conn_C2E2CO_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {area_, geofac_n2s_, geofac_grg_x_, geofac_grg_y_, w_old_, w_, dwdx_, dwdy_,
-        diff_multfac_n2w_, gt_conn_C2E2CO_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -385,4 +378,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 21d8fe23cf61e8f71d632f255fe1aeb9862c183513d215f7794f4cb4a22acf79 */
+/* gtstub: sha256 of the text above: 5cc87e19d3e82244de707a38e1cc8e8558a44a34915df0343af949fa36213ca7 */

@@ -39,18 +39,18 @@ static const gts_use USES[] = {
     {.axis_count = 5, .axes = (const gts_leaf_axis[]){{4, 0}, {1, 1}, {5, 1}, {2, 1}, {3, 1}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t horizontal_end = gts_slots->horizontal_end;
-    const int64_t horizontal_start = gts_slots->horizontal_start;
-    const int64_t vertical_end = gts_slots->vertical_end;
-    const int64_t vertical_start = gts_slots->vertical_start;
+    const struct slots *const s = self->slots;
+    const int64_t horizontal_end_ = s->horizontal_end;
+    const int64_t horizontal_start_ = s->horizontal_start;
+    const int64_t vertical_end_ = s->vertical_end;
+    const int64_t vertical_start_ = s->vertical_start;
 
-    if (horizontal_start < horizontal_end && vertical_start < vertical_end) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
-        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], vertical_start, vertical_end - 1));
+    if (horizontal_start_ < horizontal_end_ && vertical_start_ < vertical_end_) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], horizontal_start_, horizontal_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], vertical_start_, vertical_end_ - 1));
     }
     return 0;
 }
@@ -209,17 +209,22 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla4_e2, &b->z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->diff_multfac_vn, &b->diff_multfac_vn, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -270,6 +275,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -289,16 +297,8 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, area_edge_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla4_e2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_, vn_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->horizontal_start = horizontal_start_;
@@ -327,8 +327,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran_bind(
     args.horizontal_end = horizontal_end_;
     args.vertical_start = vertical_start_;
     args.vertical_end = vertical_end_;
-    const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_, vn_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -360,4 +359,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3170c5ff3b176d4898eec27dfda048c23701df3bbfc45f0430c2debe954c04ef */
+/* gtstub: sha256 of the text above: 43b3042c6d7cccf3ac8bed5f9c8413bd566ba79d02b574ae67c259666d6bf01e */

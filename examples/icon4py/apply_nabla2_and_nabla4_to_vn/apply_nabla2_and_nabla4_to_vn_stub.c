@@ -43,24 +43,24 @@ static const gts_use USES[] = {
     {.axis_count = 1, .pads = true, .axes = (const gts_leaf_axis[]){{5, 0}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t horizontal_end = gts_slots->horizontal_end;
-    const int64_t horizontal_start = gts_slots->horizontal_start;
-    const int64_t vertical_end = gts_slots->vertical_end;
-    const int64_t vertical_start = gts_slots->vertical_start;
+    const struct slots *const s = self->slots;
+    const int64_t horizontal_end_ = s->horizontal_end;
+    const int64_t horizontal_start_ = s->horizontal_start;
+    const int64_t vertical_end_ = s->vertical_end;
+    const int64_t vertical_start_ = s->vertical_start;
 
-    if (horizontal_start < horizontal_end && vertical_start < vertical_end) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
-        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], vertical_start, vertical_end - 1));
+    if (horizontal_start_ < horizontal_end_ && vertical_start_ < vertical_end_) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], horizontal_start_, horizontal_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], vertical_start_, vertical_end_ - 1));
     }
     /* Results do not depend on these elements. */
-    if (horizontal_start < horizontal_end) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[2], &gts_slots->common[2], horizontal_start, horizontal_end - 1));
+    if (horizontal_start_ < horizontal_end_) {
+        GTS_TRY(gts_check_indices(self, &USES[2], &s->common[2], horizontal_start_, horizontal_end_ - 1));
     }
-    return gts_padding_is_needed(gts_self);
+    return gts_padding_is_needed(self);
 }
 
 /* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
@@ -234,18 +234,23 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(nudgecoeff_e, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla4_e2, &b->z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->diff_multfac_vn, &b->diff_multfac_vn, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->nudgecoeff_e, &b->nudgecoeff_e, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -299,6 +304,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -318,18 +326,8 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, area_edge_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla4_e2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, nudgecoeff_e_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_,
-            nudgecoeff_e_, vn_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->nudgezone_diff = nudgezone_diff_;
@@ -361,9 +359,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran_bind(
     args.horizontal_end = horizontal_end_;
     args.vertical_start = vertical_start_;
     args.vertical_end = vertical_end_;
-    const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_,
-        nudgecoeff_e_, vn_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -395,4 +391,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 802724e58119229c7716c0effa4c3bf949df0da5921fffe4e788fd35a80a81ef */
+/* gtstub: sha256 of the text above: f4d9adb11123c27e39f4ae8768622eb42d927eb41e7e7b5f668bc90475d8b103 */

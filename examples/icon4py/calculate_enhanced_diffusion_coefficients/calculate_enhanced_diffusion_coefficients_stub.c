@@ -39,11 +39,11 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
     return 0;
 }
 
@@ -174,16 +174,21 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(theta_ref_mc, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_ref_mc, &b->theta_ref_mc, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -236,6 +241,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -254,15 +262,8 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, theta_ref_mc_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E2C_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {theta_v_, theta_ref_mc_, kh_smag_e_, gt_conn_C2E2C_, gt_conn_E2C_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -280,8 +281,7 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran_bind(
     gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {theta_v_, theta_ref_mc_, kh_smag_e_, gt_conn_C2E2C_, gt_conn_E2C_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -313,4 +313,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9b8d1e6576edc35e99f84d7bbbe2bcc0bad921f007222363af0cfc523f78be2d */
+/* gtstub: sha256 of the text above: d94e298922becaa20a4a133fd3ea2c1617667280afc9c082aaf03bb5b2ba20ea */

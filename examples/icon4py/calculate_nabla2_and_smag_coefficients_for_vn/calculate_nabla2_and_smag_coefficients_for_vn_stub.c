@@ -47,10 +47,10 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
     return 0;
 }
 
@@ -301,28 +301,32 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(diff_multfac_smag, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(primal_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(primal_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(dual_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(dual_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(smag_limit, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->diff_multfac_smag, &b->diff_multfac_smag, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_vert_vert_length, &b->inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_x, &b->primal_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_y, &b->primal_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dual_normal_vert_x, &b->dual_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dual_normal_vert_y, &b->dual_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->smag_limit, &b->smag_limit, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->kh_smag_ec, &b->kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C2V, &b->gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -386,6 +390,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -408,28 +415,8 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, diff_multfac_smag_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, tangent_orientation_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_vert_vert_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, primal_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, primal_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, dual_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, dual_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, smag_limit_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, kh_smag_ec_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {diff_multfac_smag_, tangent_orientation_, inv_primal_edge_length_,
-            inv_vert_vert_length_, u_vert_, v_vert_, primal_normal_vert_x_, primal_normal_vert_y_, dual_normal_vert_x_,
-            dual_normal_vert_y_, vn_, smag_limit_, kh_smag_e_, kh_smag_ec_, z_nabla2_e_, gt_conn_E2C2V_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->smag_offset = smag_offset_;
@@ -455,10 +442,7 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran_bind(
 {
     arguments args;
     args.smag_offset = smag_offset_;
-    const CFI_cdesc_t *const found[] = {diff_multfac_smag_, tangent_orientation_, inv_primal_edge_length_,
-        inv_vert_vert_length_, u_vert_, v_vert_, primal_normal_vert_x_, primal_normal_vert_y_, dual_normal_vert_x_,
-        dual_normal_vert_y_, vn_, smag_limit_, kh_smag_e_, kh_smag_ec_, z_nabla2_e_, gt_conn_E2C2V_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -490,4 +474,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3096f9e9a648f7be93eb21f726f7bc8d4f9595ef52d54d160b2e85b0939465e6 */
+/* gtstub: sha256 of the text above: 3cf986856510c4ab55cc55519d401ceb39cc12ea63269d111dc100f6dfe76f80 */

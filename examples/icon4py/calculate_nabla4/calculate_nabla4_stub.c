@@ -55,28 +55,28 @@ static const gts_use USES[] = {
     {.axis_count = 4, .pads = true, .axes = (const gts_leaf_axis[]){{6, 0}, {5, 0}, {2, 0}, {3, 0}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t horizontal_end = gts_slots->horizontal_end;
-    const int64_t horizontal_start = gts_slots->horizontal_start;
-    const int64_t vertical_end = gts_slots->vertical_end;
-    const int64_t vertical_start = gts_slots->vertical_start;
+    const struct slots *const s = self->slots;
+    const int64_t horizontal_end_ = s->horizontal_end;
+    const int64_t horizontal_start_ = s->horizontal_start;
+    const int64_t vertical_end_ = s->vertical_end;
+    const int64_t vertical_start_ = s->vertical_start;
 
-    if (horizontal_start < horizontal_end && vertical_start < vertical_end) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
-        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], vertical_start, vertical_end - 1));
-        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ horizontal_start, horizontal_end - 1, /* plus */ 0,
+    if (horizontal_start_ < horizontal_end_ && vertical_start_ < vertical_end_) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], horizontal_start_, horizontal_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], vertical_start_, vertical_end_ - 1));
+        GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ horizontal_start_, horizontal_end_ - 1, /* plus */ 0,
                                 /* size */ 0)); /* E2C2V */
-        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ horizontal_start, horizontal_end - 1, /* plus */ 0,
+        GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ horizontal_start_, horizontal_end_ - 1, /* plus */ 0,
                                 /* size */ 0)); /* E2C2V */
     }
     /* Results do not depend on these elements. */
-    if (horizontal_start < horizontal_end) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[2], &gts_slots->common[2], horizontal_start, horizontal_end - 1));
+    if (horizontal_start_ < horizontal_end_) {
+        GTS_TRY(gts_check_indices(self, &USES[2], &s->common[2], horizontal_start_, horizontal_end_ - 1));
     }
-    return gts_padding_is_needed(gts_self);
+    return gts_padding_is_needed(self);
 }
 
 /* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
@@ -275,23 +275,25 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_vert_vert_length, &b->inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->z_nabla4_e2, &b->z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C2V, &b->gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -350,6 +352,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -371,20 +376,8 @@ GTS_EXPORT void calculate_nabla4_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_vert_vert_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, z_nabla4_e2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {u_vert_, v_vert_, primal_normal_vert_v1_, primal_normal_vert_v2_,
-            z_nabla2_e_, inv_vert_vert_length_, inv_primal_edge_length_, z_nabla4_e2_, gt_conn_E2C2V_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->horizontal_start = horizontal_start_;
@@ -415,9 +408,7 @@ GTS_EXPORT void calculate_nabla4_fortran_bind(
     args.horizontal_end = horizontal_end_;
     args.vertical_start = vertical_start_;
     args.vertical_end = vertical_end_;
-    const CFI_cdesc_t *const found[] = {u_vert_, v_vert_, primal_normal_vert_v1_, primal_normal_vert_v2_, z_nabla2_e_,
-        inv_vert_vert_length_, inv_primal_edge_length_, z_nabla4_e2_, gt_conn_E2C2V_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -449,4 +440,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b1671ddf8d9c38885bc656cbf5702a0322944d8b204744b028d85321d04a3098 */
+/* gtstub: sha256 of the text above: 4f7a060e3a0c8e526a2712ef281dd1339328a2d0b0693a1da98642a9e5672cc5 */

@@ -57,13 +57,13 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
     return 0;
 }
 
@@ -362,36 +362,36 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(normal_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(area_edge, 1, GTS_STRIDE) \
+    GTS_EACH(tangent_orientation, 1, GTS_STRIDE) \
+    GTS_EACH(inv_primal_edge_length, 1, GTS_STRIDE) \
+    GTS_EACH(geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels,
-                             &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels,
-                             &b->contravariant_corrected_w_at_cells_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_rot, &b->geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff_gradekin, &b->coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->c_lin_e, &b->c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grdiv, &b->geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2V, &b->gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_V2E, &b->gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -468,6 +468,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -491,36 +494,8 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, normal_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, horizontal_kinetic_energy_at_edges_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, tangential_wind_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, coriolis_frequency_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, contravariant_corrected_w_at_cells_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_rot_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, coeff_gradekin_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, c_lin_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ddqz_z_full_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, area_edge_, 1, GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, tangent_orientation_, 1, GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_grdiv_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_V2E_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {normal_wind_advective_tendency_, vn_,
-            horizontal_kinetic_energy_at_edges_on_model_levels_, tangential_wind_, coriolis_frequency_,
-            contravariant_corrected_w_at_cells_on_model_levels_, vn_on_half_levels_, e_bln_c_s_, geofac_rot_,
-            coeff_gradekin_, c_lin_e_, ddqz_z_full_e_, area_edge_, tangent_orientation_, inv_primal_edge_length_,
-            geofac_grdiv_, gt_conn_C2E_, gt_conn_E2C_, gt_conn_E2V_, gt_conn_V2E_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -544,12 +519,7 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran_bind(
     const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {normal_wind_advective_tendency_, vn_,
-        horizontal_kinetic_energy_at_edges_on_model_levels_, tangential_wind_, coriolis_frequency_,
-        contravariant_corrected_w_at_cells_on_model_levels_, vn_on_half_levels_, e_bln_c_s_, geofac_rot_,
-        coeff_gradekin_, c_lin_e_, ddqz_z_full_e_, area_edge_, tangent_orientation_, inv_primal_edge_length_,
-        geofac_grdiv_, gt_conn_C2E_, gt_conn_E2C_, gt_conn_E2V_, gt_conn_V2E_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -581,4 +551,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 39c96db67a3e4774410951d9fbfa3981bc91d3ff2c73a3481918083e4bff9d7b */
+/* gtstub: sha256 of the text above: 41d773f3141fa6fbee6aef2ea717af7a678246ae50f6e8fb21645a8ef7487f88 */

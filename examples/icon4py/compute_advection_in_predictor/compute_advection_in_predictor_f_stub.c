@@ -62,11 +62,11 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
     return 0;
 }
 
@@ -386,37 +386,33 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vertical_cfl, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(coeff1_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(coeff2_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(wgtfac_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(area, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(owner_mask, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->contravariant_correction_at_cells_on_half_levels,
-                             &b->contravariant_correction_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vertical_wind_advective_tendency, &b->vertical_wind_advective_tendency, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels,
-                             &b->contravariant_corrected_w_at_cells_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vertical_cfl, &b->vertical_cfl, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels,
-                             &b->horizontal_advection_of_w_at_edges_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels,
-                             &b->contravariant_correction_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff1_dwdz, &b->coeff1_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff2_dwdz, &b->coeff2_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->wgtfac_c, &b->wgtfac_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_half, &b->ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->owner_mask, &b->owner_mask, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -491,6 +487,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -515,35 +514,8 @@ GTS_EXPORT void compute_advection_in_predictor_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, contravariant_correction_at_cells_on_half_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vertical_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, contravariant_corrected_w_at_cells_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vertical_cfl_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, horizontal_advection_of_w_at_edges_on_half_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, contravariant_correction_at_edges_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, coeff1_dwdz_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, coeff2_dwdz_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, wgtfac_c_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ddqz_z_half_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_n2s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, owner_mask_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E2CO_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {contravariant_correction_at_cells_on_half_levels_,
-            vertical_wind_advective_tendency_, contravariant_corrected_w_at_cells_on_model_levels_, vertical_cfl_, w_,
-            horizontal_advection_of_w_at_edges_on_half_levels_, contravariant_correction_at_edges_on_model_levels_,
-            coeff1_dwdz_, coeff2_dwdz_, e_bln_c_s_, wgtfac_c_, ddqz_z_half_, area_, geofac_n2s_, owner_mask_,
-            gt_conn_C2E_, gt_conn_C2E2CO_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->scalfac_exdiff = scalfac_exdiff_;
@@ -576,12 +548,7 @@ GTS_EXPORT void compute_advection_in_predictor_f_fortran_bind(
     args.scalfac_exdiff = scalfac_exdiff_;
     args.cfl_w_limit = cfl_w_limit_;
     args.dtime = dtime_;
-    const CFI_cdesc_t *const found[] = {contravariant_correction_at_cells_on_half_levels_,
-        vertical_wind_advective_tendency_, contravariant_corrected_w_at_cells_on_model_levels_, vertical_cfl_, w_,
-        horizontal_advection_of_w_at_edges_on_half_levels_, contravariant_correction_at_edges_on_model_levels_,
-        coeff1_dwdz_, coeff2_dwdz_, e_bln_c_s_, wgtfac_c_, ddqz_z_half_, area_, geofac_n2s_, owner_mask_, gt_conn_C2E_,
-        gt_conn_C2E2CO_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -613,4 +580,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e6f3345d8380e7463bce5c59f27d48a6545df20753ce4af50888f9302e3d3f09 */
+/* gtstub: sha256 of the text above: bf99aea60400fc1f84abd3fcd6ff9fa393dfbfd6fd1d66aa7932a64e55d8174d */

@@ -62,12 +62,12 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
     return 0;
 }
 
@@ -409,40 +409,37 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(tangential_wind_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(rbf_vec_coeff_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(wgtfac_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(ddxn_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(ddxt_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(wgtfacq_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(c_intp, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2C2E, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_V2C, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind_on_half_levels, &b->tangential_wind_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels,
-                             &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels,
-                             &b->contravariant_correction_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels,
-                             &b->horizontal_advection_of_w_at_edges_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->rbf_vec_coeff_e, &b->rbf_vec_coeff_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->wgtfac_e, &b->wgtfac_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddxn_z_full, &b->ddxn_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddxt_z_full, &b->ddxt_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->wgtfacq_e, &b->wgtfacq_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->c_intp, &b->c_intp, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C2E, &b->gt_conn_E2C2E, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2V, &b->gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_V2C, &b->gt_conn_V2C, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -517,6 +514,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -542,38 +542,8 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, tangential_wind_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, tangential_wind_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, horizontal_kinetic_energy_at_edges_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, contravariant_correction_at_edges_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, horizontal_advection_of_w_at_edges_on_half_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, rbf_vec_coeff_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, wgtfac_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ddxn_z_full_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ddxt_z_full_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, wgtfacq_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, c_intp_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, tangent_orientation_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2C2E_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_V2C_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {tangential_wind_, tangential_wind_on_half_levels_, vn_on_half_levels_,
-            horizontal_kinetic_energy_at_edges_on_model_levels_, contravariant_correction_at_edges_on_model_levels_,
-            horizontal_advection_of_w_at_edges_on_half_levels_, vn_, w_, rbf_vec_coeff_e_, wgtfac_e_, ddxn_z_full_,
-            ddxt_z_full_, wgtfacq_e_, c_intp_, inv_dual_edge_length_, inv_primal_edge_length_, tangent_orientation_,
-            gt_conn_E2C_, gt_conn_E2C2E_, gt_conn_E2V_, gt_conn_V2C_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -599,12 +569,7 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran_bind(
     const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {tangential_wind_, tangential_wind_on_half_levels_, vn_on_half_levels_,
-        horizontal_kinetic_energy_at_edges_on_model_levels_, contravariant_correction_at_edges_on_model_levels_,
-        horizontal_advection_of_w_at_edges_on_half_levels_, vn_, w_, rbf_vec_coeff_e_, wgtfac_e_, ddxn_z_full_,
-        ddxt_z_full_, wgtfacq_e_, c_intp_, inv_dual_edge_length_, inv_primal_edge_length_, tangent_orientation_,
-        gt_conn_E2C_, gt_conn_E2C2E_, gt_conn_E2V_, gt_conn_V2C_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -636,4 +601,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3955ddf210874a5e6a92f6fc1411369f0946350945e982e1b72a79a62dfb22b8 */
+/* gtstub: sha256 of the text above: cfeb95062546d566930a487c9eaa8cbda33a20bd97c2bf121808a614efc26022 */

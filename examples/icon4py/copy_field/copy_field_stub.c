@@ -35,19 +35,18 @@ static const gts_use USES[] = {
     {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 1}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t __new_f_Cell_range_0 = gts_slots->__new_f_Cell_range_0;
-    const int64_t __new_f_Cell_range_1 = gts_slots->__new_f_Cell_range_1;
-    const int64_t __new_f_K_range_0 = gts_slots->__new_f_K_range_0;
-    const int64_t __new_f_K_range_1 = gts_slots->__new_f_K_range_1;
+    const struct slots *const s = self->slots;
+    const int64_t __new_f_Cell_range_0_ = s->__new_f_Cell_range_0;
+    const int64_t __new_f_Cell_range_1_ = s->__new_f_Cell_range_1;
+    const int64_t __new_f_K_range_0_ = s->__new_f_K_range_0;
+    const int64_t __new_f_K_range_1_ = s->__new_f_K_range_1;
 
-    if (__new_f_Cell_range_0 < __new_f_Cell_range_1 && __new_f_K_range_0 < __new_f_K_range_1) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], __new_f_Cell_range_0,
-                                  __new_f_Cell_range_1 - 1));
-        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], __new_f_K_range_0, __new_f_K_range_1 - 1));
+    if (__new_f_Cell_range_0_ < __new_f_Cell_range_1_ && __new_f_K_range_0_ < __new_f_K_range_1_) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], __new_f_Cell_range_0_, __new_f_Cell_range_1_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], __new_f_K_range_0_, __new_f_K_range_1_ - 1));
     }
     return 0;
 }
@@ -138,13 +137,18 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(old_f, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(new_f, 2, GTS_START | GTS_STOP | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->old_f, &b->old_f, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->new_f, &b->new_f, 2, GTS_START | GTS_STOP | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -180,6 +184,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -197,12 +204,8 @@ GTS_EXPORT void copy_field_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, old_f_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, new_f_, 2, GTS_START | GTS_STOP | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {old_f_, new_f_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -219,8 +222,7 @@ GTS_EXPORT void copy_field_fortran_bind(
     int *stat, const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {old_f_, new_f_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -252,4 +254,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6fe58f5eb2d05b3a67d9992971d49319bd69e6529dbb3a642c7cc370c8aed69b */
+/* gtstub: sha256 of the text above: 2a3551fd7af6c5b29268890732c64254093160af8f134fffb7cdd6b55c52392e */

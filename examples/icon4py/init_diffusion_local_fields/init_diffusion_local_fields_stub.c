@@ -36,16 +36,15 @@ static const gts_use USES[] = {
     {.axis_count = 1, .axes = (const gts_leaf_axis[]){{10, 0}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t __enh_smag_fac_K_range_0 = gts_slots->__enh_smag_fac_K_range_0;
-    const int64_t __enh_smag_fac_K_range_1 = gts_slots->__enh_smag_fac_K_range_1;
+    const struct slots *const s = self->slots;
+    const int64_t __enh_smag_fac_K_range_0_ = s->__enh_smag_fac_K_range_0;
+    const int64_t __enh_smag_fac_K_range_1_ = s->__enh_smag_fac_K_range_1;
 
-    if (__enh_smag_fac_K_range_0 < __enh_smag_fac_K_range_1) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], __enh_smag_fac_K_range_0,
-                                  __enh_smag_fac_K_range_1));
+    if (__enh_smag_fac_K_range_0_ < __enh_smag_fac_K_range_1_) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], __enh_smag_fac_K_range_0_, __enh_smag_fac_K_range_1_));
     }
     return 0;
 }
@@ -182,15 +181,20 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(vect_a, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
+    GTS_EACH(smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
+    GTS_EACH(enh_smag_fac, 1, GTS_START | GTS_STOP | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->vect_a, &b->vect_a, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->diff_multfac_vn, &b->diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE);
-    difference |= gts_differ(&a->smag_limit, &b->smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE);
-    difference |= gts_differ(&a->enh_smag_fac, &b->enh_smag_fac, 1, GTS_START | GTS_STOP | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -251,6 +255,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -270,14 +277,8 @@ GTS_EXPORT void init_diffusion_local_fields_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, vect_a_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, enh_smag_fac_, 1, GTS_START | GTS_STOP | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {vect_a_, diff_multfac_vn_, smag_limit_, enh_smag_fac_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->k4 = k4_;
@@ -319,8 +320,7 @@ GTS_EXPORT void init_diffusion_local_fields_fortran_bind(
     args.hdiff_smag_z2 = hdiff_smag_z2_;
     args.hdiff_smag_z3 = hdiff_smag_z3_;
     args.hdiff_smag_z4 = hdiff_smag_z4_;
-    const CFI_cdesc_t *const found[] = {vect_a_, diff_multfac_vn_, smag_limit_, enh_smag_fac_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -352,4 +352,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4bd4e284f49423e79c0d4930b43911fe11c28a9a615bde7cf4506c9bdbef2737 */
+/* gtstub: sha256 of the text above: 4d38e669f40d0503cc4cb509d97c29d97ff3540eeed18228cd154c29ae3d9170 */

@@ -36,9 +36,9 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
     return 0;
 }
 
@@ -177,17 +177,22 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(p_e_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(ptr_coeff_1, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(ptr_coeff_2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(p_u_out, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(p_v_out, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->p_e_in, &b->p_e_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ptr_coeff_1, &b->ptr_coeff_1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ptr_coeff_2, &b->ptr_coeff_2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->p_u_out, &b->p_u_out, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->p_v_out, &b->p_v_out, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_V2E, &b->gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -236,6 +241,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -254,16 +262,8 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, p_e_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ptr_coeff_1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ptr_coeff_2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, p_u_out_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, p_v_out_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_V2E_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {p_e_in_, ptr_coeff_1_, ptr_coeff_2_, p_u_out_, p_v_out_, gt_conn_V2E_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
     if (GTS_UNLIKELY(status != 0)) {
@@ -281,8 +281,7 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran_bind(
     const CFI_cdesc_t *gt_conn_V2E_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
 {
     arguments args;
-    const CFI_cdesc_t *const found[] = {p_e_in_, ptr_coeff_1_, ptr_coeff_2_, p_u_out_, p_v_out_, gt_conn_V2E_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -314,4 +313,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 63b37a7fbbd8899a69c7f01bc81f1366d3151b6d36e2a2cda2aa737bdcbd475e */
+/* gtstub: sha256 of the text above: d012d7380368e148267f9cebd15d75cbedafdf10e2ac2f74c19e5fe972c7f49a */

@@ -34,16 +34,16 @@ static const gts_use USES[] = {
     {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 0}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t __scaled_field_K_range_0 = gts_slots->__scaled_field_K_range_0;
-    const int64_t __scaled_field_K_range_1 = gts_slots->__scaled_field_K_range_1;
+    const struct slots *const s = self->slots;
+    const int64_t __scaled_field_K_range_0_ = s->__scaled_field_K_range_0;
+    const int64_t __scaled_field_K_range_1_ = s->__scaled_field_K_range_1;
 
-    if (__scaled_field_K_range_0 < __scaled_field_K_range_1) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], __scaled_field_K_range_0,
-                                  __scaled_field_K_range_1 - 1));
+    if (__scaled_field_K_range_0_ < __scaled_field_K_range_1_) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], __scaled_field_K_range_0_,
+                                  __scaled_field_K_range_1_ - 1));
     }
     return 0;
 }
@@ -130,13 +130,18 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(field, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(scaled_field, 1, GTS_START | GTS_STOP | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->field, &b->field, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->scaled_field, &b->scaled_field, 1, GTS_START | GTS_STOP | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -177,6 +182,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -194,12 +202,8 @@ GTS_EXPORT void scale_k_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, field_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, scaled_field_, 1, GTS_START | GTS_STOP | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {field_, scaled_field_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = factor_;
@@ -220,8 +224,7 @@ GTS_EXPORT void scale_k_fortran_bind(
 {
     arguments args;
     args.factor = factor_;
-    const CFI_cdesc_t *const found[] = {field_, scaled_field_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -253,4 +256,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 94324315a0a2b38d8554f7e9e5062c75d98d22ab83e1587a63b81e568c804d92 */
+/* gtstub: sha256 of the text above: f7b121ac596799f4d0198198a288c19e9649b06b3588511053c4836ef77bc680 */

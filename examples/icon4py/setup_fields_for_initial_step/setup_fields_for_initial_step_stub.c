@@ -112,13 +112,18 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
+    GTS_EACH(smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->diff_multfac_vn, &b->diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE);
-    difference |= gts_differ(&a->smag_limit, &b->smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -161,6 +166,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -178,12 +186,8 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {diff_multfac_vn_, smag_limit_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->k4 = k4_;
@@ -206,8 +210,7 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran_bind(
     arguments args;
     args.k4 = k4_;
     args.hdiff_efdt_ratio = hdiff_efdt_ratio_;
-    const CFI_cdesc_t *const found[] = {diff_multfac_vn_, smag_limit_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -239,4 +242,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 397e372f93e4ffa3b6be74db008ad2b1112af61143c235a0197d787b3d101318 */
+/* gtstub: sha256 of the text above: f87fc8652abc8c580daf820e26db49e1e30abc0429e8de607a6310f5150c4e8b */

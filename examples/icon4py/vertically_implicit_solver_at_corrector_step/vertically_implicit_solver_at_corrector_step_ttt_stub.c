@@ -82,10 +82,10 @@ static const gts_follow FOLLOWS[] = {
 };
 
 /* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     return 0;
 }
 
@@ -645,62 +645,47 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(next_w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(next_rho, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(next_exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(next_theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(dynamical_vertical_mass_flux_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(dynamical_vertical_volumetric_flux_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(exner_dynamical_increment, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(corrector_vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(rho_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(exner_w_explicit_weight_parameter, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(current_exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(current_rho, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(current_theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(current_w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(inv_ddqz_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(exner_w_implicit_weight_parameter, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(theta_v_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(perturbed_exner_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(exner_tendency_due_to_slow_physics, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(rho_iau_increment, 2, GTS_STRIDE) \
+    GTS_EACH(exner_iau_increment, 2, GTS_STRIDE) \
+    GTS_EACH(ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(rayleigh_damping_factor, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(reference_exner_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->next_w, &b->next_w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->next_rho, &b->next_rho, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->next_exner, &b->next_exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->next_theta_v, &b->next_theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dynamical_vertical_mass_flux_at_cells_on_half_levels,
-                             &b->dynamical_vertical_mass_flux_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dynamical_vertical_volumetric_flux_at_cells_on_half_levels,
-                             &b->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->exner_dynamical_increment, &b->exner_dynamical_increment, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->predictor_vertical_wind_advective_tendency,
-                             &b->predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->corrector_vertical_wind_advective_tendency,
-                             &b->corrector_vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->nonhydro_buoy_at_cells_on_half_levels, &b->nonhydro_buoy_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->rho_at_cells_on_half_levels, &b->rho_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_cells_on_half_levels,
-                             &b->contravariant_correction_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->exner_w_explicit_weight_parameter, &b->exner_w_explicit_weight_parameter, 1,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->current_exner, &b->current_exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->current_rho, &b->current_rho, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->current_theta_v, &b->current_theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->current_w, &b->current_w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_ddqz_z_full, &b->inv_ddqz_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->exner_w_implicit_weight_parameter, &b->exner_w_implicit_weight_parameter, 1,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_at_cells_on_half_levels, &b->theta_v_at_cells_on_half_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->perturbed_exner_at_cells_on_model_levels, &b->perturbed_exner_at_cells_on_model_levels,
-                             2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->exner_tendency_due_to_slow_physics, &b->exner_tendency_due_to_slow_physics, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->rho_iau_increment, &b->rho_iau_increment, 2, GTS_STRIDE);
-    difference |= gts_differ(&a->exner_iau_increment, &b->exner_iau_increment, 2, GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_half, &b->ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->rayleigh_damping_factor, &b->rayleigh_damping_factor, 1,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->reference_exner_at_cells_on_model_levels, &b->reference_exner_at_cells_on_model_levels,
-                             2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -793,6 +778,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -827,58 +815,8 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_ttt_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, next_w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, next_rho_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, next_exner_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, next_theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, dynamical_vertical_mass_flux_at_cells_on_half_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, dynamical_vertical_volumetric_flux_at_cells_on_half_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, exner_dynamical_increment_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, mass_flux_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, theta_v_flux_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, predictor_vertical_wind_advective_tendency_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, corrector_vertical_wind_advective_tendency_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, nonhydro_buoy_at_cells_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, rho_at_cells_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, contravariant_correction_at_cells_on_half_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, exner_w_explicit_weight_parameter_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, current_exner_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, current_rho_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, current_theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, current_w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, inv_ddqz_z_full_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, exner_w_implicit_weight_parameter_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, theta_v_at_cells_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, perturbed_exner_at_cells_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, exner_tendency_due_to_slow_physics_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, rho_iau_increment_, 2, GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, exner_iau_increment_, 2, GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, ddqz_z_half_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, rayleigh_damping_factor_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, reference_exner_at_cells_on_model_levels_,
-                              2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {next_w_, next_rho_, next_exner_, next_theta_v_,
-            dynamical_vertical_mass_flux_at_cells_on_half_levels_,
-            dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, exner_dynamical_increment_, geofac_div_,
-            mass_flux_at_edges_on_model_levels_, theta_v_flux_at_edges_on_model_levels_,
-            predictor_vertical_wind_advective_tendency_, corrector_vertical_wind_advective_tendency_,
-            nonhydro_buoy_at_cells_on_half_levels_, rho_at_cells_on_half_levels_,
-            contravariant_correction_at_cells_on_half_levels_, exner_w_explicit_weight_parameter_, current_exner_,
-            current_rho_, current_theta_v_, current_w_, inv_ddqz_z_full_, exner_w_implicit_weight_parameter_,
-            theta_v_at_cells_on_half_levels_, perturbed_exner_at_cells_on_model_levels_,
-            exner_tendency_due_to_slow_physics_, rho_iau_increment_, exner_iau_increment_, ddqz_z_half_,
-            rayleigh_damping_factor_, reference_exner_at_cells_on_model_levels_, gt_conn_C2E_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->r_nsubsteps = r_nsubsteps_;
@@ -920,18 +858,7 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_ttt_fortran_bind(
     args.r_nsubsteps = r_nsubsteps_;
     args.ndyn_substeps_var = ndyn_substeps_var_;
     args.dtime = dtime_;
-    const CFI_cdesc_t *const found[] = {next_w_, next_rho_, next_exner_, next_theta_v_,
-        dynamical_vertical_mass_flux_at_cells_on_half_levels_,
-        dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, exner_dynamical_increment_, geofac_div_,
-        mass_flux_at_edges_on_model_levels_, theta_v_flux_at_edges_on_model_levels_,
-        predictor_vertical_wind_advective_tendency_, corrector_vertical_wind_advective_tendency_,
-        nonhydro_buoy_at_cells_on_half_levels_, rho_at_cells_on_half_levels_,
-        contravariant_correction_at_cells_on_half_levels_, exner_w_explicit_weight_parameter_, current_exner_,
-        current_rho_, current_theta_v_, current_w_, inv_ddqz_z_full_, exner_w_implicit_weight_parameter_,
-        theta_v_at_cells_on_half_levels_, perturbed_exner_at_cells_on_model_levels_,
-        exner_tendency_due_to_slow_physics_, rho_iau_increment_, exner_iau_increment_, ddqz_z_half_,
-        rayleigh_damping_factor_, reference_exner_at_cells_on_model_levels_, gt_conn_C2E_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -963,4 +890,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a1ca652cd3a92b51b0d50a7920ff60f4c7a3aeea331113115230e8f0bf2afb9f */
+/* gtstub: sha256 of the text above: 9efc399e08903d093fbb67c1316998206029a5547178e39458ef4f5bcc91d7ed */
