@@ -86,12 +86,13 @@ def region(sdfg):
   .attributes as $it
   | {
       id, kind: kind, label: (.label // ""),
-      blocks: [.nodes[] | block], edges: [.edges // [] | .[] | transition], start: .start_block
+      blocks: [.nodes[] | block], edges: [.edges[] | transition], start: .start_block
     }
     + if .type == "LoopRegion" then
         {
-          variable: ($it.loop_variable // ""), init: ($it.init_statement | code), condition: ($it.loop_condition | condition),
-          update: ($it.update_statement | code), is_inverted: ($it.inverted // false)
+          variable: ($it.loop_variable // ""), is_inverted: ($it.inverted // false),
+          init: ($it.init_statement | code), condition: ($it.loop_condition | condition),
+          update: ($it.update_statement | code)
         }
       else {} end;
 
@@ -99,7 +100,8 @@ def sdfg:
   attributes as $it
   | region(sdfg)
   + {
-      name: $it.name, label: "", containers: ($it._arrays // {} | map_values(container)), symbols: ($it.symbols // {} | keys),
+      name: $it.name, label: "", containers: ($it._arrays // {} | map_values(container)),
+      symbols: ($it.symbols // {} | keys),
       constants: ($it.constants_prop // {} | map_values(.[1])),
       init_code: [$it.init_code // {} | .[] | code]
     };

@@ -39,7 +39,10 @@ def nested(inner: Json) -> Json:
 
 
 def branches(*blocks: Json) -> Json:
-    return {"type": "ConditionalBlock", "branches": [[None, {"type": "ControlFlowRegion", "nodes": numbered(blocks)}]]}
+    return {
+        "type": "ConditionalBlock",
+        "branches": [[None, {"type": "ControlFlowRegion", "nodes": numbered(blocks), "edges": []}]],
+    }
 
 
 def refused(found: Any) -> str:
