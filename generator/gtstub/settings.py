@@ -120,8 +120,8 @@ def build_checks() -> bool:
 
 
 def checks_sdfgs() -> bool:
-    """Whether SDFGs are checked against gt4py's rules when they are built. GTSTUB_CHECK=1 is no debug check."""
-    return os.environ.get(CHECK_SDFG, "") not in ("", "0") or os.environ.get(CHECK) == "1"
+    """Whether SDFGs are checked against gt4py's rules when they are built."""
+    return os.environ.get(CHECK_SDFG, "") not in ("", "0")
 
 
 def keeps_stages() -> bool:

@@ -713,8 +713,8 @@ def test_the_environment(libraries: tuple[Path, Path]) -> None:
     assert done.stderr == "Check 'min q*=0' has selected no field of a program that was called.\n"
 
 
-@pytest.mark.parametrize("text", ["", "0", "1"])
-def test_values_of_the_environment_that_mean_other_things(libraries: tuple[Path, Path], text: str) -> None:
+@pytest.mark.parametrize("text", ["", "0"])
+def test_values_of_the_environment_that_are_no_checks(libraries: tuple[Path, Path], text: str) -> None:
     done = run(FAILS, libraries, GTSTUB_CHECK=text)
     assert (done.stdout, done.stderr) == ("no error\n", "")
 

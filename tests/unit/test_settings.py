@@ -55,10 +55,3 @@ def test_sdfgs_are_neither_checked_nor_kept_by_default(monkeypatch: pytest.Monke
         assert not is_on()
         monkeypatch.setenv(name, "1")
         assert is_on()
-
-
-def test_sdfgs_are_checked_with_the_shorter_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(settings.CHECK_SDFG, raising=False)
-    for text, is_on in (("1", True), ("0", False), ("", False), ("nan", False)):
-        monkeypatch.setenv(settings.CHECK, text)
-        assert settings.checks_sdfgs() is is_on

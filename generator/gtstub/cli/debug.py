@@ -14,7 +14,7 @@ from gtstub.settings import BUILD_CHECKS, CHECK
 def _text(given: str | None) -> str:
     """The option, or else GTSTUB_CHECK if it has checks, or else 'nan'."""
     text = os.environ.get(CHECK, "") if given is None else given
-    if given is None and text in ("", "0", "1"):
+    if given is None and text in ("", "0"):
         text = "nan"
     from gtstub import _host
 

@@ -33,7 +33,6 @@ def debug(*arguments: str, check: str | None = None) -> subprocess.CompletedProc
         ((), None, "nan"),
         ((), "", "nan"),
         ((), "0", "nan"),
-        ((), "1", "nan"),
         (("--check", ""), "nan", ""),
     ],
 )
