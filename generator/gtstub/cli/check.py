@@ -71,8 +71,8 @@ def check(
 
     Exit codes: 0 no error was found, 1 an error was found, 2 an SDFG is missing or cannot be read.
     """
-    from gtstub.analysis import checked as checks
     from gtstub.analysis import rules
+    from gtstub.analysis.rules import document as checks
     from gtstub.cli import sdfgs
     from gtstub.cli.tables.check import print_checked, print_first
     from gtstub.sdfg.read import SdfgError
