@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gtstub.sdfg.dataflow import around
 from gtstub.sdfg.flow import flow, in_order, sorted_by
 from gtstub.sdfg.model import Block, Conditional, Edge, Loop, Node, Region, Sdfg, State, Transition, states_in
-
-_HORIZONTAL_OR_VERTICAL = re.compile(r"i_(\w+?)_gtx_(?:horizontal|vertical|local)")
+from gtstub.signature.roles import MAP_VARIABLE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Range:
     @property
     def dim(self) -> str:
         """gt4py's dimension of the variable, or else its name."""
-        found = _HORIZONTAL_OR_VERTICAL.fullmatch(self.name)
-        return found[1] if found else self.name
+        found = MAP_VARIABLE.search(self.name)
+        return found["dimension"] if found else self.name
 
     @property
     def text(self) -> str:
@@ -149,7 +148,7 @@ class _Walk:
                 writers.setdefault(data, {}).update(those)
 
     def _state(self, state: State, place: _Place, writers: Writers) -> None:
-        exits = {node.id: node.entry for node in state.nodes.values() if node.kind == "MapExit"}
+        exits = {node.id: node.entry for node in state.nodes.values() if node.is_exit}
         outer = {number: node for number, node in state.nodes.items() if number not in exits and node.entry is None}
         pairs = []
         into: dict[int, list[Edge]] = {number: [] for number in outer}
@@ -164,7 +163,7 @@ class _Walk:
         for node in (outer[number] for number in sorted_by(outer, pairs)):
             read = [(name, edge) for edge in into[node.id] if (name := place.array(state.nodes[edge.src]))]
             written = [(name, edge) for edge in out[node.id] if (name := place.array(state.nodes[edge.dst]))]
-            if node.kind == "MapEntry":
+            if node.is_entry:
                 self._kernel(node, state, place, read, written, writers)
             elif node.sdfg is not None:
                 names = {str(edge.dst_connector): name for name, edge in read}
@@ -188,7 +187,8 @@ class _Walk:
         writers: Writers,
     ) -> None:
         index, depth = len(self.kernels), 0
-        for name, _ in read:
+        combined = [pair for pair in written if pair[1].is_wcr]
+        for name, _ in (*read, *combined):
             for writer in writers.get(name, ()):
                 self.reads_of.setdefault((index, writer), set()).add(name)
                 depth = max(depth, self.kernels[writer].depth + 1)
@@ -196,7 +196,8 @@ class _Walk:
             subset = (
                 ",".join(f"{each.start}:{each.end}:{each.step}" for each in edge.subset.ranges) if edge.subset else ""
             )
-            kept = {kernel: other for kernel, other in writers.get(name, {}).items() if other != subset or not subset}
+            before, is_whole = writers.get(name, {}), bool(subset) and not (edge.is_wcr or edge.is_dynamic)
+            kept = {kernel: other for kernel, other in before.items() if other != subset or not is_whole}
             writers[name] = {**kept, index: subset}
         made = Kernel(
             index=index,
@@ -207,7 +208,7 @@ class _Walk:
                 Range(name, each.start, _after(each.end), each.step)
                 for name, each in zip(node.variables, node.ranges.ranges, strict=True)
             ),
-            reads=tuple(sorted({name for name, _ in read})),
+            reads=tuple(sorted({name for name, _ in (*read, *combined)})),
             writes=tuple(sorted({name for name, _ in written})),
             tasklets=sum(_tasklets(each) for each in state.nodes.values() if node in around(state, each)),
             depth=depth,

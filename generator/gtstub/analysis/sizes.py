@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gtstub.errors import GtstubError
 from gtstub.signature.model import (
-    CONNECTIVITY_PREFIX,
     ArrayArgument,
     Axis,
     Dimension,
@@ -15,7 +14,7 @@ from gtstub.signature.model import (
     ScalarArgument,
     SdfgSignature,
 )
-from gtstub.signature.roles import fields, roles_by_name
+from gtstub.signature.roles import dims_of_arrays, fields, roles_by_name
 from gtstub.util.suggest import did_you_mean
 
 
@@ -100,7 +99,7 @@ def _arrays(
     domains = {each.leaf: each.ranges for each in program.static_domains}
     sizes = {each.neighbor.name: each.max_neighbors for each in program.connectivities} | dict(dimensions)
     found: dict[str, Sequence[_Values]] = {}
-    for name, dims in _dims(program):
+    for name, dims in dims_of_arrays(program):
         given = axes.get(name) or (Axis(),) * len(dims)
         ranges: Sequence[tuple[int, int] | None] = domains.get(name) or (None,) * len(dims)
         if len(given) == len(dims) == len(ranges):
@@ -110,14 +109,6 @@ def _arrays(
             strides = _strides(dims, [axis.stride for axis in given], [each["size"] for each in values])
             found[name] = [{**each, "stride": stride} for each, stride in zip(values, strides, strict=True)]
     return found
-
-
-def _dims(program: ProgramSignature) -> Iterator[tuple[str, Sequence[Dimension]]]:
-    """The dimensions of each array."""
-    for name, type_ in fields(program):
-        yield name, type_.dims
-    for each in program.connectivities:
-        yield CONNECTIVITY_PREFIX + each.name, (each.source, each.neighbor)
 
 
 def _values(axis: Axis, domain: tuple[int, int] | None, size: int | None) -> dict[Property, int | None]:

@@ -2,7 +2,8 @@
 When the blocks of a region run.
 
 A branch is a conditional block, or conditions on the edges between blocks, as it may be before DaCe's code generation.
-Here, both are conditional blocks. DaCe makes the same of a region (ControlFlowRaising).
+Here, both are conditional blocks, as DaCe's ControlFlowRaising makes them. One condition is known to be the opposite of
+another if it is the other one after 'not'.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _in(steps: Steps) -> Iterator[Block | Transition]:
 
 
 def first_block(region: Region) -> Block | None:
-    """The first block of a region. As in DaCe, `start` counts only if several blocks have no edge to them."""
+    """The first block of a region. As in DaCe, `start` counts only if the edges do not tell which one it is."""
     later = {edge.dst for edge in region.edges}
     sources = [block for number, block in region.blocks.items() if number not in later]
     if len(sources) == 1:
@@ -166,7 +167,7 @@ class _Lifting:
 
     def _is_only_behind(self, block: int, after: int) -> bool:
         """Whether a block runs once, and only after another one that leads there."""
-        if self._order is None:
+        if self._order is None or self._into[after] == 1:
             return self._into[after] == 1
         behind = {block, *reached(block, {name: [edge.dst for edge in out] for name, out in self._out.items()})}
         return all(edge.src in behind for edge in self._region.edges if edge.dst == after)

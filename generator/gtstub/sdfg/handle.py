@@ -1,4 +1,4 @@
-"""What the handle of an SDFG's library is made for, and the memory that it does not allocate."""
+"""What the handle of an SDFG's library depends on, and the memory that the caller provides for it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from gtstub.sdfg.model import Sdfg, names_in, nested_in, sdfgs_in, states_in
 def handle_symbols(sdfg: Sdfg) -> frozenset[str]:
     """
     The names of the symbols that the handle depends on: they size memory that it keeps, or occur in its initialisation
-    code. Names in nested SDFGs are those that stand for them in this one.
+    code. Names in nested SDFGs are those that stand for them in this one. DaCe leaves the names in sizes of External
+    memory as they are, so that these count, too.
     """
-    return frozenset(_handle_names(sdfg))
+    external = (each for inner in sdfgs_in(sdfg) for each in inner.containers.values() if each.lifetime == "External")
+    names = (name for each in external for name in names_in(*each.shape, each.total_size))
+    return frozenset((*names, *_handle_names(sdfg)))
 
 
 def _handle_names(sdfg: Sdfg) -> Iterator[str]:

@@ -84,7 +84,8 @@ class Container:
 class Edge:
     """
     An edge between two nodes of a state. It moves a part of `data`, or only orders the nodes if that is None. `subset`
-    is that of `data`, and `other_subset` that of the container at the other end.
+    is that of `data`, and `other_subset` that of the container at the other end. A dynamic one may move fewer elements
+    than its subset has. One that `is_wcr` combines what it writes with what is there (a write-conflict resolution).
     """
 
     src: int
@@ -96,6 +97,7 @@ class Edge:
     other_subset: Subset | None
     is_data_src: bool | None
     is_dynamic: bool
+    is_wcr: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -103,7 +105,8 @@ class Node:
     """
     A node of a state; `entry` is the entry of the map around it. Which other members it has depends on its kind: access
     nodes have a container, tasklets their code, entries of maps the ranges of their variables and DaCe's text of them,
-    nested SDFGs the texts that stand for symbols of the inner SDFG, and library nodes the words in their properties.
+    nested SDFGs the texts that stand for symbols of the inner SDFG. Of library nodes, which are not read, it has the
+    words in their properties, so that symbols in them count as mentioned.
     """
 
     id: int
@@ -141,7 +144,7 @@ class Node:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Block:
-    """A part of the control flow, such as a block that ends the loop around it; `kind` is DaCe's."""
+    """A part of the control flow; `kind` is DaCe's. What leaves a loop or the program is a region without blocks."""
 
     id: int
     kind: str

@@ -115,7 +115,7 @@ def _is_text(document: Json, text: str) -> bool:
 
 def _of_text(text: str, document: Json) -> Sdfg:
     try:
-        plain = text.replace("$", "")  # which stands before symbols, and nowhere else
+        plain = text.replace("$", "")  # DaCe writes it before symbols; nothing else that is read contains it
         return _sdfg(json.loads(_reduction().input_text(plain).text()))
     except (LookupError, TypeError, AttributeError, ValueError):
         version = document.get("dace_version")

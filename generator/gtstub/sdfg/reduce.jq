@@ -45,7 +45,7 @@ def memlet:
   | {
       src: (.src | tonumber), dst: (.dst | tonumber), src_connector, dst_connector,
       data: $it.data, subset: ($it.subset | subset), other_subset: ($it.other_subset | subset),
-      is_data_src: $it.is_data_src, is_dynamic: ($it.dynamic // false)
+      is_data_src: $it.is_data_src, is_dynamic: ($it.dynamic // false), is_wcr: ($it.wcr != null)
     };
 
 def transition:
@@ -69,7 +69,7 @@ def node(sdfg):
       elif .type == "Tasklet" then {code: ($it.code | code), language: ($it.code.language? // "Python")}
       elif .type == "MapEntry" then {variables: $it.params, ranges: ($it.range | subset), text: (.label // "")}
       elif .type == "ConsumeEntry" then
-        {variables: [$it.pe_index], ranges: {ranges: [["0", "\($it.num_pes)" | text, "1", "1"]], unread: ""}}
+        {variables: [$it.pe_index], ranges: {ranges: [["0", "\($it.num_pes // 1) - 1", "1", "1"]], unread: ""}}
       elif .type == "NestedSDFG" and $it.sdfg then
         {sdfg: ($it.sdfg | sdfg), mapping: ($it.symbol_mapping // {} | map_values(text))}
       elif .type == "LibraryNode" then {classpath: .classpath, words: ($it | words)}

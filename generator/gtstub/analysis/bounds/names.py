@@ -26,7 +26,9 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
     assigned = {name: texts for name, texts in assigned.items() if name not in changing}
     scalar = {name for name, container in sdfg.containers.items() if container.has_one_element}
     scalars = {name: each for name, each in writers.items() if name not in changing and name in scalar}
-    return _with_data(sdfg, _with_values(scope, assigned, scalars), assigned, scalars)
+    # An argument has its value from outside until it is written.
+    own = {name: each for name, each in scalars.items() if sdfg.containers[name].is_transient}
+    return _with_data(sdfg, _with_values(scope, assigned, own), assigned, scalars)
 
 
 def assignments_in(region: Region) -> dict[str, set[str]]:
@@ -55,6 +57,8 @@ class _Writer:
     def value(self, scope: Scope) -> Expression | None:
         """The value that is written, if it is known."""
         state, node = self.state, self._node
+        if self.edge.is_wcr:
+            return None
         if node.container:
             return scope.symbols.get(str(state.source(self.edge)))
         if node.kind != "Tasklet":

@@ -38,7 +38,7 @@ def accesses(
 ) -> tuple[list[Access | Unread], tuple[Fact, ...]]:
     """
     The accesses of a whole SDFG to its arguments and temporaries, and the facts in their conditions. `scalars` are its
-    scalar arguments. Does the program `evaluates_both` sides of a choice that depends on data?
+    scalar arguments. `evaluates_both` says whether the program evaluates both sides of a choice that depends on data.
     """
     integers = {name: symbol(name) for name, dtype in scalars.items() if dtype in INDEX_TYPES}
     scope = Scope(integers, {}, evaluates_both=evaluates_both, texts={name: name for name in scalars})
@@ -86,14 +86,18 @@ def in_sdfg(sdfg: Sdfg, scope: Scope) -> Iterator[Access | Unread]:
 def _in_region(region: Region, scope: Scope, sdfg: Sdfg) -> Iterator[Access | Unread]:
     found = flow(region)
     yield from _in_steps(found.steps, scope, sdfg)
-    yield from _in_steps(found.others, scope.in_doubt(OTHER), sdfg)
+    doubt = scope.in_doubt(OTHER)
+    yield from _in_steps(found.others, doubt, sdfg)
+    for edge in found.others:
+        if isinstance(edge, Transition):
+            yield from _in_text(edge.condition or "", doubt)
 
 
 def _in_steps(steps: Iterable[Block | Transition], scope: Scope, sdfg: Sdfg) -> Iterator[Access | Unread]:
     for step in steps:
         match step:
             case Transition():
-                for text in (step.condition or "", *step.assignments.values()):
+                for text in step.assignments.values():
                     yield from _in_text(text, scope)
             case State():
                 yield from states.accesses(step, scope, sdfg, in_sdfg)

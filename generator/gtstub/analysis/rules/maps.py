@@ -21,15 +21,13 @@ rule 1, which takes precedence. Other arrays of nested SDFGs, and views, are mem
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gtstub.analysis.rules.model import Found, Level, Place, places
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.model import Node, Sdfg, names_in
-from gtstub.signature.model import Dimension, FieldType, ProgramSignature, TupleType, Type
-
-_SPELLED = re.compile(r"i_(?P<dimension>.+?)_{1,2}gtx_(?P<kind>horizontal|vertical|localdim)$")
+from gtstub.signature.model import Dimension, ProgramSignature
+from gtstub.signature.roles import MAP_VARIABLE, dims_of_arrays
 
 
 def _entries(flow: Dataflow) -> list[Node]:
@@ -46,7 +44,7 @@ def rule_9(place: Place) -> Iterator[Found]:
     variables = _variables(place)
     by_dimension: dict[str, dict[str, str]] = {}
     for name, label in variables.items():
-        if (match := _SPELLED.search(name)) is not None:
+        if (match := MAP_VARIABLE.search(name)) is not None:
             by_dimension.setdefault(match["dimension"], {})[name] = match["kind"]
         else:
             message = "this variable of a map is not spelled i_<dimension>_gtx_<horizontal, vertical or localdim>"
@@ -58,12 +56,11 @@ def rule_9(place: Place) -> Iterator[Found]:
 
 
 def rule_9_dimensions(place: Place, program: ProgramSignature) -> Iterator[Found]:
-    fields = {name: dims for each in program.parameters for name, dims in _fields(each.name, each.type)}
-    fields |= {f"gt_conn_{each.name}": (each.source, each.neighbor) for each in program.connectivities}
+    fields = dict(dims_of_arrays(program))
     every = [*(axis for axes in fields.values() for axis in axes), *(each.codomain for each in program.connectivities)]
     kinds = {_base(each.name): _kind(each) for each in every}
     for name, label in _variables(place).items():
-        match = _SPELLED.search(name)
+        match = MAP_VARIABLE.search(name)
         if match is not None and (kind := kinds.get(_base(match["dimension"]))) != match["kind"]:
             other = f"the dimension '{match['dimension']}' of the program is {kind}"
             yield (
@@ -74,7 +71,7 @@ def rule_9_dimensions(place: Place, program: ProgramSignature) -> Iterator[Found
             )
     found: dict[tuple[str, str], Found] = {}
     for flow in () if place.path else place.states:
-        spelled = {name: _SPELLED.search(name) for node in _entries(flow) for name in node.variables}
+        spelled = {name: MAP_VARIABLE.search(name) for node in _entries(flow) for name in node.variables}
         for data, axis, name in _indexed(flow, fields):
             if (match := spelled.get(name)) is not None:
                 dimension = _base(match["dimension"])
@@ -94,15 +91,6 @@ def _indexed(flow: Dataflow, fields: Mapping[str, Sequence[Dimension]]) -> Itera
             if subset is not None and len(subset.ranges) == len(axes):
                 for axis, each in zip(axes, subset.ranges, strict=True):
                     yield from ((node.container, axis, name) for name in names_in(each.start, each.end, each.step))
-
-
-def _fields(name: str, type_: Type) -> Iterator[tuple[str, Sequence[Dimension]]]:
-    """The fields in a parameter, with the names of their arrays."""
-    if isinstance(type_, TupleType):
-        for number, each in enumerate(type_.elements):
-            yield from _fields(f"{name}_{number}", each)
-    elif isinstance(type_, FieldType):
-        yield name, type_.dims
 
 
 def _base(dimension: str) -> str:
@@ -134,7 +122,7 @@ def rule_11_new(place: Place, before: Sdfg) -> Iterator[Found]:
     now, then = _outer_variables(place.sdfg), _outer_variables(before)
     for name in () if place.path else now - then:
         if not name.startswith("__gtx_coarse_"):
-            level: Level = "error" if all(map(_SPELLED.search, then - now)) else "unknown"
+            level: Level = "error" if all(map(MAP_VARIABLE.search, then - now)) else "unknown"
             yield level, "", name, "no map had a variable of this name before"
 
 
@@ -149,6 +137,6 @@ def rule_adr_10(place: Place) -> Iterator[Found]:
             it = place.sdfg.containers[data]
             is_inside = place.is_in_map or any(node.entry is not None for node in nodes)
             is_local = it.lifetime == "Scope" and it.storage in ("Default", "Register")
-            if is_inside and not is_local and not it.kind.endswith("View"):
+            if is_inside and not is_local and not it.is_view:
                 message = f"it is used inside a map, but has the lifetime {it.lifetime} and the storage {it.storage}"
                 yield "error", flow.state.label, data, message

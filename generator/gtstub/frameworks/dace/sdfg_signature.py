@@ -51,7 +51,7 @@ def sdfg_signature(
     the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses. If
     it `has_domains`, as those of gt4py do, the symbols in sizes are starts and stops of domains; otherwise, arrays
     start at 0. If it `evaluates_both` sides of a choice that depends on data, as `where` does, calls need the elements
-    of both. Raises SignatureError for arguments that no stub supports.
+    of both. Raises SignatureError for arguments that no stub supports, and SdfgError for a raw form of another kind.
     """
     read = of_document(raw)
     name = read.name
