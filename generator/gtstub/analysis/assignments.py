@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gtstub.sdfg.flow import only_behind
-from gtstub.sdfg.model import Sdfg, names_in, regions_in
+from gtstub.sdfg.model import Sdfg, regions_in, words_in
 
 
 class Assignments:
@@ -39,9 +39,9 @@ class Assignments:
 
     def _names_in(self, part: Any) -> collections.Counter[str]:
         if isinstance(part, str | None):
-            return collections.Counter(names_in(part or ""))
+            return collections.Counter(words_in(part or ""))
         if id(part) not in self._names:
-            self._names[id(part)] = collections.Counter(names_in(*_texts(part)))
+            self._names[id(part)] = collections.Counter(words_in(*_texts(part)))
         return self._names[id(part)]
 
 

@@ -189,10 +189,11 @@ def _names(placed: _Placed, code: Code) -> Names:
     several = {*code.variables, *(name for state in code.states for name in state.variables)}
     unsettled = {*code.assignments, *several, *placed.sdfg.containers}
     for name, values in code.assignments.items():
-        tree = expressions.read(values[0])
+        text, *others = values
+        tree = expressions.read(text)
         is_settled = tree is not None and expressions.symbols(tree).isdisjoint(unsettled)
         is_own = name not in placed.names and (placed.outermost is not None or assigned.are_first(name))
-        names[name] = placed.translate(values[0]) if is_settled and len(values) == 1 and is_own else None
+        names[name] = placed.translate(text) if is_settled and not others and is_own else None
     return names | dict.fromkeys(several)
 
 

@@ -7,7 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from gtstub.sdfg.flow import Steps, flow
-from gtstub.sdfg.model import Block, Conditional, Loop, Node, Region, Sdfg, State, blocks_in, names_in, regions_in
+from gtstub.sdfg.model import (
+    Block,
+    Conditional,
+    Loop,
+    Node,
+    Region,
+    Sdfg,
+    State,
+    assigned_in,
+    blocks_in,
+    regions_in,
+    words_in,
+)
 
 Step = tuple[Literal["then", "or", "any"], int]
 """
@@ -90,21 +102,16 @@ class Code:
 
     states: tuple[PlacedState, ...]
     names: frozenset[str]
-    assignments: Mapping[str, tuple[str, ...]]
+    assignments: Mapping[str, set[str]]
     variables: frozenset[str]
 
 
 def code_of(sdfg: Sdfg, place: Place) -> Code:
     """The control flow of an SDFG that runs in `place`."""
-    assignments: dict[str, list[str]] = {}
-    for region in regions_in(sdfg):
-        for edge in region.edges:
-            for name, value in edge.assignments.items():
-                assignments.setdefault(name, []).append(value)
     return Code(
         tuple(_states(_steps(sdfg), place)),
-        frozenset(names_in(*_texts(sdfg))),
-        {name: tuple(values) for name, values in assignments.items()},
+        frozenset(words_in(*_texts(sdfg))),
+        assigned_in(sdfg),
         frozenset(each.variable for each in regions_in(sdfg) if isinstance(each, Loop) and each.variable),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gtstub.sdfg.model import Sdfg, names_in, nested_in, sdfgs_in, states_in
+from gtstub.sdfg.model import Sdfg, nested_in, sdfgs_in, states_in, words_in
 
 
 def handle_symbols(sdfg: Sdfg) -> frozenset[str]:
@@ -14,18 +14,18 @@ def handle_symbols(sdfg: Sdfg) -> frozenset[str]:
     memory as they are, so that these count, too.
     """
     external = (each for inner in sdfgs_in(sdfg) for each in inner.containers.values() if each.lifetime == "External")
-    names = (name for each in external for name in names_in(*each.shape, each.total_size))
+    names = (name for each in external for name in words_in(*each.shape, each.total_size))
     return frozenset((*names, *_handle_names(sdfg)))
 
 
 def _handle_names(sdfg: Sdfg) -> Iterator[str]:
     for container in sdfg.containers.values():
         if container.lifetime in ("Persistent", "External"):
-            yield from names_in(*container.shape, container.total_size)
-    yield from names_in(*sdfg.init_code)
+            yield from words_in(*container.shape, container.total_size)
+    yield from words_in(*sdfg.init_code)
     for _, node, inner in nested_in(sdfg):
         for name in _handle_names(inner):
-            yield from names_in(node.mapping.get(name, name))
+            yield from words_in(node.mapping.get(name, name))
 
 
 def external_storages(sdfg: Sdfg) -> Sequence[str]:

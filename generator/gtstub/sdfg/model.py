@@ -247,6 +247,16 @@ def states_in(block: Block) -> Iterator[State]:
     return (each for each in blocks_in(block) if isinstance(each, State))
 
 
+def assigned_in(region: Region) -> dict[str, set[str]]:
+    """What the edges in a region assign to each symbol."""
+    found: dict[str, set[str]] = {}
+    for inner in regions_in(region):
+        for edge in inner.edges:
+            for name, text in edge.assignments.items():
+                found.setdefault(name, set()).add(text)
+    return found
+
+
 def nested_in(sdfg: Sdfg) -> Iterator[tuple[State, Node, Sdfg]]:
     """The SDFGs that are nested in this one, each with its node, but not those that are nested in them."""
     for state in states_in(sdfg):
@@ -262,7 +272,7 @@ def sdfgs_in(sdfg: Sdfg) -> Iterator[Sdfg]:
         yield from sdfgs_in(inner)
 
 
-def names_in(*texts: str) -> Iterator[str]:
-    """The names in expressions and conditions, each as often as it occurs."""
+def words_in(*texts: str) -> Iterator[str]:
+    """The words in expressions and conditions, each as often as it occurs: names, also of functions, and keywords."""
     for text in texts:
         yield from NAME.findall(text)

@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
-from gtstub.sdfg.model import Subset, names_in
+from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature.expressions import Expression, parse, symbol
 from gtstub.signature.facts import canonical
 from gtstub.signature.model import Condition
@@ -190,7 +190,7 @@ class Scope:
 
     def depends_on_data(self, text: str) -> bool:
         """Whether a text in Python has names that depend on elements of arrays."""
-        return not self.data.isdisjoint(names_in(text))
+        return not self.data.isdisjoint(words_in(text))
 
     def unread(self, name: str, why: str, *, is_write: bool) -> Iterator[Unread]:
         """An unknown access to a container, and why it is unknown if it is known when the place is reached."""

@@ -11,7 +11,7 @@ import dataclasses
 
 from gtstub.analysis.bounds.access import Scope
 from gtstub.sdfg.dataflow import Dataflow, around
-from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, regions_in, states_in
+from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, assigned_in, regions_in, states_in
 from gtstub.signature.expressions import Expression
 
 
@@ -33,13 +33,10 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
 
 def assignments_in(region: Region) -> dict[str, set[str]]:
     """What edges inside a region assign to symbols; the variables of the loops in it get several values."""
-    found: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
+    found = assigned_in(region)
     for inner in regions_in(region):
-        for edge in inner.edges:
-            for name, text in edge.assignments.items():
-                found[name].add(text)
         if inner is not region and isinstance(inner, Loop):
-            found[inner.variable] |= {"", "?"}
+            found[inner.variable] = found.get(inner.variable, set()) | {"", "?"}
     return found
 
 

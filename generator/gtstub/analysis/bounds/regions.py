@@ -22,8 +22,8 @@ from gtstub.sdfg.model import (
     Subset,
     Transition,
     blocks_in,
-    names_in,
     states_in,
+    words_in,
 )
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, symbol, syntax_tree
@@ -136,7 +136,7 @@ def _in_text(text: str, scope: Scope) -> Iterator[Access | Unread]:
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
                 point = Subset(tuple(Range(each, each) for each in map(ast.unparse, parts)))
                 yield from unit.access(name, point, is_write=False)
-    for name in sorted(unit.containers.keys() & set(names_in(text)) - inner):
+    for name in sorted(unit.containers.keys() & set(words_in(text)) - inner):
         first = Subset((Range("0", "0"),) * len(unit.containers[name].axes))
         yield from unit.access(name, first, is_write=False)
 

@@ -24,7 +24,7 @@ from gtstub.analysis.rules.indices import Axis, Indices, are_apart, are_point, i
 from gtstub.analysis.rules.model import Found, Level, Place
 from gtstub.sdfg.dataflow import Dataflow, around
 from gtstub.sdfg.flow import reached, successors
-from gtstub.sdfg.model import Edge, Loop, Node, names_in, regions_in
+from gtstub.sdfg.model import Edge, Loop, Node, regions_in, words_in
 from gtstub.signature.expressions import Expression, symbol
 
 _USES: Mapping[str, tuple[Level, str]] = {
@@ -207,7 +207,7 @@ def _variable(index: Axis, variables: Set[str]) -> tuple[str, Expression] | None
     """The variable of a point, and what is added to it. None if it has none or several, or does more with it."""
     for name in index.names & variables:
         rest = index.start - symbol(name)
-        if not index.step and variables.isdisjoint(names_in(str(rest))):
+        if not index.step and variables.isdisjoint(words_in(str(rest))):
             return name, rest
     return None
 

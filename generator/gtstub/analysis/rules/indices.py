@@ -7,7 +7,7 @@ import functools
 from collections.abc import Set
 from typing import NamedTuple
 
-from gtstub.sdfg.model import Subset, names_in
+from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature.expressions import Expression, difference, parse, symbol, syntax_tree
 
 
@@ -20,7 +20,7 @@ class Axis(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(names_in(str(self.start), str(self.end), self.step))
+        return frozenset(words_in(str(self.start), str(self.end), self.step))
 
     def is_below(self, other: Axis) -> bool:
         """Whether all its indices are less than those of another axis, whatever the values of the symbols are."""

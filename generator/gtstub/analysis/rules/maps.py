@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gtstub.analysis.rules.model import Found, Level, Place, places
 from gtstub.sdfg.dataflow import Dataflow
-from gtstub.sdfg.model import Node, Sdfg, names_in
+from gtstub.sdfg.model import Node, Sdfg, words_in
 from gtstub.signature.model import Dimension, ProgramSignature
 from gtstub.signature.roles import MAP_VARIABLE, dims_of_arrays
 
@@ -90,7 +90,7 @@ def _indexed(flow: Dataflow, fields: Mapping[str, Sequence[Dimension]]) -> Itera
         for subset in (*reads, *writes) if axes else ():
             if subset is not None and len(subset.ranges) == len(axes):
                 for axis, each in zip(axes, subset.ranges, strict=True):
-                    yield from ((node.container, axis, name) for name in names_in(each.start, each.end, each.step))
+                    yield from ((node.container, axis, name) for name in words_in(each.start, each.end, each.step))
 
 
 def _base(dimension: str) -> str:

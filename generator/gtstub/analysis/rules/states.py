@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gtstub.analysis.rules.model import Found, Place
 from gtstub.sdfg.flow import reached, successors
-from gtstub.sdfg.model import Conditional, Loop, Region, Sdfg, names_in, regions_in, states_in
+from gtstub.sdfg.model import Conditional, Loop, Region, Sdfg, regions_in, states_in, words_in
 
 
 def rule_2(place: Place, before: Sdfg) -> Iterator[Found]:
@@ -35,7 +35,7 @@ def rule_3(place: Place) -> Iterator[Found]:
         (region.label, name, where)
         for region in regions_in(place.sdfg)
         for where, text in _tests(region)
-        for name in arrays.intersection(names_in(text))
+        for name in arrays.intersection(words_in(text))
     }
     for label, name, where in sorted(found):
         yield "error", label, name, f"{where} uses this array, and not a scalar"
