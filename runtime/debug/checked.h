@@ -1,4 +1,4 @@
-/* Inside the runtime: what checks know of a program. All data is protected by the lock of the program. */
+/* Inside the runtime: the data of the debug checks about a program. All data is protected by the lock of the program. */
 #ifndef GTSTUB_DEBUG_CHECKED_H
 #define GTSTUB_DEBUG_CHECKED_H
 
@@ -42,7 +42,7 @@ typedef struct gts_guard gts_guard;
 
 /* What all checks know of one program. */
 typedef struct gts_checked_program {
-    gts_checked *checked; /* a list: one for each of the running checks that has met the program */
+    gts_checked *checked; /* a list: one for each of the running checks that had a call of the program */
     bool is_guarded;      /* the running call is one that needs `guard` */
     gts_guard *guard;     /* NULL unless the SDFG runs on guarded copies */
     gts_program *next;    /* in the list of programs with a call whose maps are checked */

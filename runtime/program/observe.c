@@ -6,9 +6,9 @@
 #include "base/refuse.h"
 #include "gtstub/bound.h"
 
-static const gts_observer *const nobody[] = {NULL};
+static const gts_observer *const none[] = {NULL};
 
-gts_observers gts_observing = nobody;
+gts_observers gts_observing = none;
 size_t gts_observed_size;
 unsigned int gts_step_timers;
 

@@ -1,6 +1,6 @@
 /*
  * Inside the runtime: the observers of programs, such as profiles, recordings and debug checks. Each is one gts_observer
- * in a folder above program/, and one line in observers.c, which is above all folders. program/ knows none by its name.
+ * in a folder above program/, and one line in observers.c, which is above all folders. No file of program/ names one.
  */
 #ifndef GTSTUB_PROGRAM_OBSERVE_H
 #define GTSTUB_PROGRAM_OBSERVE_H
@@ -13,11 +13,11 @@ typedef struct gts_observer gts_observer;
 typedef const gts_observer *const *gts_observers;
 
 /*
- * What an observer does, each NULL if nothing. While it wants to see calls it adds 1 to gts_attention, so that every call
- * is entered slowly and passes enter().
+ * What an observer does, each NULL if nothing. While calls pass enter(), it adds 1 to gts_attention, so that every call is
+ * entered slowly.
  */
 struct gts_observer {
-    /* The size of what it knows of a program, which is zeroed first. gts_observe() sets *place; NULL if it is nothing. */
+    /* The size of its data about a program, which is zeroed first. gts_observe() sets *place; NULL if it has none. */
     size_t size, *place;
 
     /* Begins what the environment asks for. Called once, when the first program is loaded. */
@@ -65,7 +65,7 @@ extern size_t gts_observed_size __attribute__((visibility("hidden")));
 /* How many profiles or others time the actions of steps now. */
 extern unsigned int gts_step_timers __attribute__((visibility("hidden")));
 
-/* What the observer with a place knows of a program. */
+/* The data of the observer with a place about a program. */
 static inline void *gts_observed(const gts_program *self, size_t place)
 {
     return self->runtime->observed + place;

@@ -1,4 +1,4 @@
-/* Steps: bound calls, functions of the host and other steps that are done in order. Changing them: step_tree.c. */
+/* Steps: bound calls, functions of the host and other steps that are done in order. step_change.c changes them. */
 #define _POSIX_C_SOURCE 200809L
 #include "gtstub/bound.h"
 

@@ -25,6 +25,7 @@ def subset:
   elif .type == "Indices" then {ranges: [.indices[] | text | [., ., "1", "1"]], unread: ""}
   else {ranges: [], unread: (.type // "unknown subset")} end;
 
+# A storage that is an object is the shared memory of a GPU.
 def container:
   attributes as $it
   | {

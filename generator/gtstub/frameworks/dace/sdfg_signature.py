@@ -165,7 +165,7 @@ def _axis(array: str, number: int, size: str, stride: str, roles: dict[str, list
         roles.setdefault(symbol, []).append(Role(array, number, property_))
 
     fixed: dict[Property, int] = {}
-    match polynomial(str(size)):
+    match polynomial(size):
         case Expression(constant, ()):
             fixed["size"] = constant
         case Expression(0, ((str(stop), 1), (str(start), -1)) | ((str(start), -1), (str(stop), 1))):
@@ -179,7 +179,7 @@ def _axis(array: str, number: int, size: str, stride: str, roles: dict[str, list
         case Expression(constant, ((str(start), -1),)):
             role(start, "start")
             fixed["stop"] = constant
-    match polynomial(str(stride)):
+    match polynomial(stride):
         case Expression(constant, ()):
             fixed["stride"] = constant
         case Expression(0, ((str(symbol), 1),)):
