@@ -20,6 +20,8 @@ def end_with_parent() -> None:
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell runs in the background
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         util.Finalize(None, _end_group, (parent,), exitpriority=-1)
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
 

@@ -62,20 +62,21 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.parametrize("shell", [[], ["env", "--ignore-signal=INT"]], ids=["foreground", "background"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     "script",
     [OWN_POOL, OWN_POOL.replace("compile_for_long", "start_compiler"), POOL_OF_GT4PY],
     ids=["own", "own at the start of a compiler", "gt4py"],
 )
-def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals) -> None:
+def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals, shell: list[str]) -> None:
     (tmp_path / "builds.py").write_text(COMPILES)
     (tmp_path / "script.py").write_text(script)
     with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{short}/socket")  # A path of pytest may be too long.
         listener.listen()
         listener.settimeout(PATIENCE)
-        parent = subprocess.Popen([sys.executable, tmp_path / "script.py", f"{short}/socket"])
+        parent = subprocess.Popen([*shell, sys.executable, tmp_path / "script.py", f"{short}/socket"])
         try:
             connection, _ = listener.accept()
             with connection:
