@@ -16,7 +16,7 @@ from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled
 from gtstub.frameworks.dace.internals import Types, parse_program
 from gtstub.frameworks.dace.program import StubbedProgram
-from gtstub.frameworks.dace.variant import Options, Variant, build_variant
+from gtstub.frameworks.dace.variant import Options, Variant, build_variant, parse_variant
 from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 from tests.support.random_dace_programs import Callback, RandomDaceProgram
@@ -40,9 +40,9 @@ class RecordedProgram(StubbedProgram):
         sdfg = parse_program(self.dace_program, args, kwargs)
         library = self.folder / str(len(self.variants)) / f"lib{sdfg.name}.so"
         build_library(recording_library(sdfg, self.callbacks), library, [c_compiler(), "-O0"])
-        variant = build_variant(
-            self.dace_program, args, kwargs, types, call, self._options, compiled=Compiled(sdfg, library)
-        )
+        compiled = Compiled(sdfg, library)
+        parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options, compiled=compiled)
+        variant = build_variant(parsed, types, call)
         self.variants.append(variant)
         self.recorders.append(Recorder(variant.entry.path / library.name))
         return variant

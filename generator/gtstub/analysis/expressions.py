@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gtstub.signature.expressions import names_in, renamed, syntax_tree
+from gtstub.signature.expressions import renamed, syntax_tree
 
 LARGEST_VALUE = 2**62
 """A larger value, also one of a part of an expression, counts as unknown."""
@@ -42,10 +42,6 @@ def translate(tree: ast.expr, names: Names, *, others_are_known: bool) -> ast.ex
 def is_short(tree: ast.expr) -> bool:
     """Whether an expression is of a size that people write; one that contains itself many times is not."""
     return next(itertools.islice(ast.walk(tree), MOST_NODES, None), None) is None
-
-
-symbols = names_in
-"""The names of the symbols in an expression."""
 
 
 def times(factor: int, tree: ast.expr) -> ast.expr:

@@ -11,7 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from gtstub.sdfg.dataflow import around
+from gtstub.sdfg.dataflow import around, outermost
 from gtstub.sdfg.flow import flow, in_order, sorted_by
 from gtstub.sdfg.model import Block, Conditional, Edge, Loop, Node, Region, Sdfg, State, Transition, states_in
 from gtstub.signature.roles import MAP_VARIABLE
@@ -148,14 +148,13 @@ class _Walk:
                 writers.setdefault(data, {}).update(those)
 
     def _state(self, state: State, place: _Place, writers: Writers) -> None:
-        exits = {node.id: node.entry for node in state.nodes.values() if node.is_exit}
-        outer = {number: node for number, node in state.nodes.items() if number not in exits and node.entry is None}
+        outer = {number: node for number, node in state.nodes.items() if outermost(state, number) == number}
         pairs = []
         into: dict[int, list[Edge]] = {number: [] for number in outer}
         out: dict[int, list[Edge]] = {number: [] for number in outer}
         for edge in state.edges:
-            source, target = (exits.get(end, end) for end in (edge.src, edge.dst))
-            if source != target and source in outer and target in outer:
+            source, target = outermost(state, edge.src), outermost(state, edge.dst)
+            if source != target:
                 pairs.append((source, target))
                 if edge.data is not None:
                     out[source].append(edge)

@@ -20,6 +20,7 @@ from gtstub.analysis.expressions import Names
 from gtstub.analysis.scopes import Code, Path, Place, PlacedState, code_of, common
 from gtstub.sdfg.model import Container, Node, Sdfg
 from gtstub.signature.dtypes import NAMES
+from gtstub.signature.expressions import names_in
 
 Allocation = Literal["init", "call", "caller", "stack", "none"]
 """
@@ -191,7 +192,7 @@ def _names(placed: _Placed, code: Code) -> Names:
     for name, values in code.assignments.items():
         text, *others = values
         tree = expressions.read(text)
-        is_settled = tree is not None and expressions.symbols(tree).isdisjoint(unsettled)
+        is_settled = tree is not None and names_in(tree).isdisjoint(unsettled)
         is_own = name not in placed.names and (placed.outermost is not None or assigned.are_first(name))
         names[name] = placed.translate(text) if is_settled and not others and is_own else None
     return names | dict.fromkeys(several)
@@ -211,7 +212,7 @@ def _transient(
     size = _size(container)
     if storage == "Register" and lifetime != "External" and not _fits_registers(size, placed.constants):
         storage = "CPU_Heap"
-    late = size is not None and not expressions.symbols(size).isdisjoint({*code.assignments, *code.variables})
+    late = size is not None and not names_in(size).isdisjoint({*code.assignments, *code.variables})
     extent, allocated = _extent(placed, code, name, lifetime, accesses, late), _ALLOCATED.get(lifetime, "call")
     place = extent.place.on_the_host if storage in _ON_HOST else extent.place
     if storage in ("Register", "GPU_Shared") and allocated == "call":
@@ -221,7 +222,7 @@ def _transient(
     # DaCe writes these sizes as they are into code of the outermost SDFG, whose symbols may have the same names.
     scope = placed.outermost or placed if lifetime in ("Global", "External") else placed
     tree = scope.outer(size) if size and extent.is_known else None
-    symbols = expressions.symbols(tree) if tree else frozenset()
+    symbols = names_in(tree) if tree else frozenset()
     repeated = place.repeats if storage != "CPU_ThreadLocal" else (*place.repeats, "threads")
     value = expressions.evaluate(tree, sizes) if tree else None
     transient = Transient(
@@ -295,7 +296,7 @@ def _fits_registers(size: ast.expr | None, constants: Mapping[str, Any]) -> bool
     """
     if size is None:
         return False
-    symbols = expressions.symbols(size)
+    symbols = names_in(size)
     found = expressions.evaluate(size, {})
     return symbols <= constants.keys() if symbols else found is not None and found <= LARGEST_ON_STACK
 

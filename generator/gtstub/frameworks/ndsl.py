@@ -23,7 +23,7 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import python_of, types_of
-from gtstub.frameworks.dace.variant import Options, Variant, build_variant
+from gtstub.frameworks.dace.variant import Options, Variant, build_variant, parse_variant
 from gtstub.settings import Mode, mode
 
 ORCHESTRATION = "ndsl.dsl.dace.orchestration"
@@ -205,16 +205,12 @@ class _Stubbed:
             raise
 
     def _variant(self, compiled: CompiledSDFG, call: Arguments) -> Variant:
-        return build_variant(
-            self.daceprog,
-            call.args,
-            call.kwargs,
-            types_of(self.daceprog, call.args, call.kwargs),
-            call,
-            Options(Config.get("compiler", "build_type"), _flags(), bounds=True),
-            _Ndsl(),
-            Compiled(compiled.sdfg, Path(compiled.filename)),
+        front_end, options = _Ndsl(), Options(Config.get("compiler", "build_type"), _flags(), bounds=True)
+        types, library = types_of(self.daceprog, call.args, call.kwargs), Path(compiled.filename)
+        parsed = parse_variant(
+            self.daceprog, call.args, call.kwargs, types, call, options, front_end, Compiled(compiled.sdfg, library)
         )
+        return build_variant(parsed, types, call, front_end)
 
     def _finished(self, call: Callable[..., Any], variant: Variant) -> Callable[..., Any]:
         """A call with NDSL's timers and NDSL's results, if there are any."""

@@ -14,6 +14,11 @@ def around(state: State, node: Node) -> Iterator[Node]:
         yield node
 
 
+def outermost(state: State, node: int) -> int:
+    """The entry of the outermost map around a node, or the node."""
+    return [node, *(entry.id for entry in around(state, state.nodes[node]))][-1]
+
+
 class Dataflow:
     """The nodes of a state by their relations. Edges that only order nodes are left out."""
 

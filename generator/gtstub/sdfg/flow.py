@@ -121,6 +121,7 @@ class _Lifting:
         for edge in region.edges:
             self._out[edge.src].append(edge)
         self._into = collections.Counter(edge.dst for edge in region.edges)
+        self._successors = {name: [edge.dst for edge in edges] for name, edges in self._out.items()}
 
     def steps(self, first: Block) -> Steps:
         """The blocks from the first one on, as far as their order is known."""
@@ -169,15 +170,14 @@ class _Lifting:
         """Whether a block runs once, and only after another one that leads there."""
         if self._order is None or self._into[after] == 1:
             return self._into[after] == 1
-        behind = {block, *reached(block, {name: [edge.dst for edge in out] for name, out in self._out.items()})}
+        behind = {block, *reached(block, self._successors)}
         return all(edge.src in behind for edge in self._region.edges if edge.dst == after)
 
     @functools.cached_property
     def _order(self) -> Sequence[int] | None:
         """A block comes after its successors. None if there is a cycle."""
-        after = {name: [edge.dst for edge in edges] for name, edges in self._out.items()}
         try:
-            return tuple(graphlib.TopologicalSorter(after).static_order())
+            return tuple(graphlib.TopologicalSorter(self._successors).static_order())
         except graphlib.CycleError:
             return None
 
@@ -186,7 +186,7 @@ class _Lifting:
         """The blocks that run after each block, whatever branches are taken, with the block itself."""
         found: dict[int, set[int]] = {}
         for name in self._order or ():
-            after = [found[edge.dst] for edge in self._out[name]]
+            after = [found[each] for each in self._successors[name]]
             found[name] = {name} | (set.intersection(*after) if after else set())
         return found
 

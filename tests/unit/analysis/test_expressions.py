@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from gtstub.analysis import expressions
+from gtstub.signature.expressions import names_in
 
 SIZES = {"N": 10, "M": 3, "zero": 0}
 
@@ -71,7 +72,7 @@ def test_what_is_no_expression(text: str) -> None:
 def test_names_of_the_outermost_sdfg() -> None:
     tree, outer = expressions.read("Max(0, n - i)*m*Max"), expressions.read("N + 1")
     assert tree is not None
-    assert expressions.symbols(tree) == {"n", "i", "m", "Max"}
+    assert names_in(tree) == {"n", "i", "m", "Max"}
     inner = expressions.translate(tree, {"n": outer, "i": None}, others_are_known=False)
     assert ast.unparse(inner) == "Max(0, N + 1 - i?) * m? * Max?"
     assert ast.unparse(expressions.translate(inner, {}, others_are_known=False)) == "Max(0, N? + 1 - i?) * m? * Max?"

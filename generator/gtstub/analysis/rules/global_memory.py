@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from gtstub.analysis.rules.indices import Axis, Indices, are_apart, are_point, indices_of
 from gtstub.analysis.rules.model import Found, Level, Place
-from gtstub.sdfg.dataflow import Dataflow, around
+from gtstub.sdfg.dataflow import Dataflow, outermost
 from gtstub.sdfg.flow import reached, successors
 from gtstub.sdfg.model import Edge, Loop, Node, regions_in, words_in
 from gtstub.signature.expressions import Expression, symbol
@@ -115,8 +115,7 @@ class _Scopes:
         self._leads, self._leads_outside = _order(pairs), _order((src, dst) for src, dst in outer if src != dst)
 
     def _outermost(self, node: int) -> int:
-        """The entry of the outermost map around a node, or the node."""
-        return [node, *(each.id for each in around(self._flow.state, self._flow.nodes[node]))][-1]
+        return outermost(self._flow.state, node)
 
     def _inside(self, read: Edge, write: Edge) -> Iterator[tuple[_End, _End]]:
         """The accesses in a map that read what an edge brings, each with those that write what another takes away."""

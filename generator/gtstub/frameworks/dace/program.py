@@ -133,7 +133,8 @@ class StubbedProgram(Overloads):
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
     ) -> Variant | Callable[..., Any]:
         try:
-            return build_variant(self.dace_program, args, kwargs, types, call, self._options)
+            parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
+            return build_variant(parsed, types, call)
         except (SignatureError, PlanError):
             if not self._fallback:
                 raise

@@ -304,18 +304,8 @@ def parse_variant(
     return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library)
 
 
-def build_variant(
-    program: DaceProgram,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    types: Types,
-    call: Arguments,
-    options: Options,
-    front_end: FrontEnd = DACE,
-    compiled: Compiled | None = None,
-) -> Variant:
-    """Finds or builds the entry of a program, and loads it. Raises the errors of `parse_variant` and of a build."""
-    parsed = parse_variant(program, args, kwargs, types, call, options, front_end, compiled)
+def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> Variant:
+    """Finds or builds the entry of a program that was parsed for these types and this call, and loads it."""
     entry, parameters = parsed.entry(), parsed.parameters
     constants = {name: copy_of(value) for name, value in types.values.items() if name in call.places}
     exact = {
