@@ -92,7 +92,7 @@ def count_per_call(caller: Path, jobs: Mapping[str, Job]) -> dict[str, Cost]:
         described = {name: {**vars(job), "entries": list(map(str, job.entries))} for name, job in jobs.items()}
         (Path(folder) / "jobs.json").write_text(json.dumps(described), encoding="utf-8")
         # What the caller's functions 'repeat' and 'call_cold' do is counted, and written down each time one ends.
-        command = ["valgrind", "--tool=callgrind", *CACHES]
+        command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", *CACHES]
         command += [f"--{what}={function}" for what in ("toggle-collect", "dump-after") for function in COUNTED]
         command += [f"--callgrind-out-file={folder}/out", sys.executable, __file__, str(caller), f"{folder}/jobs.json"]
         # One thread of BLAS and of OpenMP: the others of their pools would be counted while they wait.
@@ -101,6 +101,8 @@ def count_per_call(caller: Path, jobs: Mapping[str, Job]) -> dict[str, Cost]:
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment, check=False)
         if done.returncode != 0:
             raise CallgrindError(done.stderr)
+        if not (Path(folder) / "out.1").exists():
+            raise CallgrindError("callgrind counted nothing: caller.c was compiled without <valgrind/callgrind.h>.")
         return {name: _cost([_dump(folder, 5 * i + j) for j in range(5)]) for i, name in enumerate(jobs)}
 
 
@@ -187,10 +189,12 @@ def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changi
     if changing:
         place = list(values).index(changing)
         calls.append((*call[:place], call[place] - 1, *call[place + 1 :]))
+    caller.instrument(True)
     for callable_, count in ((program, WARMING_CALLS), (program, CALLS), (caller.empty, CALLS)):
         caller.repeat(callable_, calls, names, count)
     for callable_ in (program, caller.empty):
         caller.cold(callable_, call, names)
+    caller.instrument(False)
 
 
 def main(caller_path: str, jobs_path: str) -> None:
