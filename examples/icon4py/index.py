@@ -56,7 +56,7 @@ def index_page(plans: Mapping[str, CallPlan], whole: Set[str]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for place, plan in plans.items():
-        written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.written]
+        written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.array.written]
         known = f"{plan.known} of {_accesses(plan)}"
         counts = (len(plan.slots), len(plan.arguments), len(plan.statics), known)
         stub = Path(place).name

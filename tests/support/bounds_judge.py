@@ -416,7 +416,7 @@ class _Judging:
             for name, indices in found.items():
                 if name not in self.unknown:
                     yield f"'{name}' with {each.get(name)}, which are needed, is accessed at {sorted(indices)[:4]}"
-            results.append({name: self.written(name) for name, leaf in self.leaves.items() if leaf.written})
+            results.append({name: self.written(name) for name, leaf in self.leaves.items() if leaf.array.written})
         for name, expected in results[0].items():
             if not np.array_equal(expected, results[1][name], equal_nan=expected.dtype.kind == "f"):
                 yield f"'{name}' has other results if arrays have only what is needed"

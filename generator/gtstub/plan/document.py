@@ -79,12 +79,7 @@ def _leaf(leaf: Leaf) -> dict[str, Any]:
     head = {"name": leaf.name, "path": leaf.path, "kind": leaf.kind, "dtype": leaf.dtype}
     match leaf:
         case FieldLeaf():
-            return {
-                **head,
-                "device": leaf.device,
-                "written": leaf.written,
-                "axes": [_axis(axis) for axis in leaf.axes],
-            }
+            return {**head, **leaf.array.contract, "axes": [_axis(axis) for axis in leaf.axes]}
         case StaticLeaf():
             # As in the program signature, because JSON has neither infinities nor NaN.
             return {**head, "value": leaf.value if math.isfinite(leaf.value) else str(leaf.value)}

@@ -124,22 +124,22 @@ class Flattening:
         if argument is None and not any(leaf == name for leaf, _ in signatures.read):
             return Unused(path)
         if argument is None:  # The SDFG takes only symbols of the field's domain and has no descriptor of the field.
-            device, written, fixed = signatures.sdfg.device, False, (Axis(),) * len(type_.dims)
-        elif not isinstance(argument, ArrayArgument):
+            axes = (Axis(),) * len(type_.dims)
+            argument = ArrayArgument(name, type_.dtype, signatures.sdfg.device, "none", axes)
+        if not isinstance(argument, ArrayArgument):
             kind = "a scalar" if isinstance(argument, ScalarArgument) else "a callback"
             raise signatures.refusal(f"'{path}' is a field in the program, but {kind} in the SDFG")
-        else:
-            self._check_dtype(path, type_.dtype, argument.dtype)
-            self._check_rank(path, len(type_.dims), len(argument.axes))
-            device, written, fixed = argument.device, argument.access in ("write", "readwrite"), argument.axes
+        self._check_dtype(path, type_.dtype, argument.dtype)
+        self._check_rank(path, len(type_.dims), len(argument.axes))
+        fixed = argument.axes
         if (domain := signatures.domains.get(name)) is not None:
             self._check_rank(path, len(type_.dims), len(domain.ranges))
             fixed = tuple(
                 dataclasses.replace(axis, start=start, stop=stop)
                 for axis, (start, stop) in zip(fixed, domain.ranges, strict=True)
             )
-        axes = self._axes(name, (dim.name for dim in type_.dims), fixed)
-        return FieldLeaf(len(self._leaves), name, path, type_.dtype, device, written, axes)
+        contracts = self._axes(name, (dim.name for dim in type_.dims), fixed)
+        return FieldLeaf(len(self._leaves), name, path, type_.dtype, argument, contracts)
 
     def _add_connectivities(self) -> None:
         signatures = self._signatures
@@ -174,8 +174,7 @@ class Flattening:
             argument.name,
             path,
             argument.dtype,
-            argument.device,
-            written=False,
+            argument,
             axes=self._axes(argument.name, (connectivity.source.name, connectivity.neighbor.name), (source, neighbor)),
             codomain=connectivity.codomain.name,
             has_skip_values=connectivity.has_skip_values,

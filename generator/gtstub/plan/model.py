@@ -16,7 +16,17 @@ from typing import ClassVar
 from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
-from gtstub.signature.model import PROPERTIES, Axis, CallbackValue, Condition, Device, Property, Unknown, Workspace
+from gtstub.signature.model import (
+    PROPERTIES,
+    ArrayArgument,
+    Axis,
+    CallbackValue,
+    Condition,
+    Device,
+    Property,
+    Unknown,
+    Workspace,
+)
 
 METRICS_LEVEL = "gt_metrics_level"
 COMPUTE_TIME = "gt_compute_time"
@@ -37,6 +47,12 @@ class AxisContract:
     read: tuple[Property, ...]
     used: tuple[int, int] | None = None
     wide: tuple[Property, ...] = ()
+
+    @property
+    def compared(self) -> frozenset[Property]:
+        """The properties that the members above are about: if one has another value, a call checks its array again."""
+        indices: tuple[Property, ...] = () if self.used is None else ("start", "size")
+        return frozenset((*self.fixed.given, *self.read, *indices))
 
     @property
     def narrow(self) -> tuple[Property, ...]:
@@ -66,12 +82,11 @@ class _Leaf:
 @dataclasses.dataclass(frozen=True)
 class FieldLeaf(_Leaf):
     """
-    A field of at least one dimension, or a connectivity. The elements of a connectivity are indices of the dimension
-    `codomain`, or -1 for no neighbor if `has_skip_values`.
+    A field of at least one dimension, or a connectivity, with its descriptor in the SDFG. The elements of a
+    connectivity are indices of the dimension `codomain`, or -1 for no neighbor if `has_skip_values`.
     """
 
-    device: Device
-    written: bool
+    array: ArrayArgument
     axes: tuple[AxisContract, ...]
     codomain: str | None = None
     has_skip_values: bool = False
@@ -86,9 +101,11 @@ class FieldLeaf(_Leaf):
 
     @property
     def text(self) -> str:
-        """`float64 field on [Edge (stride 1), K], written`."""
+        """All but the device: `float64 field on [Edge (stride 1), K], written`."""
         field = f"{self.dtype} field on [{', '.join(axis.text for axis in self.axes)}]"
-        return f"{'connectivity, ' if self.is_connectivity else ''}{field}{', written' if self.written else ''}"
+        members = ((name, value) for name, value in self.array.contract.items() if value and name != "device")
+        more = (f", {name}" if value is True else f", {name} {value}" for name, value in members)
+        return f"{'connectivity, ' if self.is_connectivity else ''}{field}{''.join(more)}"
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -510,21 +527,19 @@ class CallPlan:
 
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """
-        The properties of axes that distinguish two arrays at the same address: those that slots read and those that the
-        contract fixes. If bounds were checked on an axis, its start and its size count as well.
+        The properties of axes that distinguish two arrays at the same address: those that the contracts of axes are
+        about, and the start and the size of a field of which calls need certain indices.
         """
-        compared: set[Property] = {name for axis in leaf.axes for name in (*axis.read, *axis.fixed.given)}
+        compared = frozenset[Property]().union(*(axis.compared for axis in leaf.axes))
+        bounded = (
+            *(field for used in self.used_axes for field, _ in used.axes),
+            *(each.leaf for each in self.followed_tables),
+        )
         if leaf.is_connectivity:
             compared = compared - {"start"} | {"size"}  # A table always starts at 0.
-        elif self.is_bounded(leaf):
+        elif any(field is leaf for field in bounded):
             compared |= {"start", "size"}
         return tuple(name for name in PROPERTIES if name in compared)
-
-    def is_bounded(self, leaf: FieldLeaf) -> bool:
-        """Whether a call needs certain indices on an axis of a field."""
-        indices = (each for used in self.used_axes for each, _ in used.axes)
-        tables = (table.leaf for table in self.followed_tables)
-        return any(axis.used for axis in leaf.axes) or any(other is leaf for other in (*indices, *tables))
 
 
 def walk(node: Node) -> Iterator[Node]:

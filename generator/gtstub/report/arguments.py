@@ -24,7 +24,7 @@ def leaves(plan: CallPlan, interface: FortranInterface | None) -> tuple[Leaf, ..
             name=leaf.name,
             kind=leaf.kind,
             contract=leaf.text,
-            device=leaf.device if isinstance(leaf, FieldLeaf) else "",
+            device=leaf.array.device if isinstance(leaf, FieldLeaf) else "",
             used=_used(plan, leaf),
             agrees=tuple(each.text for each in agreements(plan) if each.leaf is leaf),
             fortran=declared.get(leaf.name, ""),

@@ -142,8 +142,8 @@ def _argument(item: dict[str, Any], source: str, place: str) -> model.Argument:
             for name in ("arguments", "results")
         )
         return model.CallbackArgument(item["name"], arguments, results, item["is_parallel"])
-    axes = tuple(model.Axis(**axis) for axis in item["axes"])
-    return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
+    members = {name: value for name, value in item.items() if name != "kind"}
+    return model.ArrayArgument(**members | {"axes": tuple(model.Axis(**axis) for axis in item["axes"])})
 
 
 def _scalar(item: dict[str, Any]) -> model.ScalarArgument:

@@ -136,6 +136,18 @@ class ArrayArgument:
     access: Access
     axes: tuple[Axis, ...]
 
+    @property
+    def written(self) -> bool:
+        return self.access in ("write", "readwrite")
+
+    @property
+    def contract(self) -> dict[str, str | int]:
+        """
+        What calls check of the whole array, besides its dtype, by the names of the members of `gts_contract` in
+        contract.h. A text is the name of a constant there; what is false or 0 is not checked.
+        """
+        return {"device": self.device, "written": self.written}
+
 
 @dataclasses.dataclass(frozen=True)
 class Role:

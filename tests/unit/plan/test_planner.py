@@ -278,7 +278,7 @@ def test_out_tuple_is_written() -> None:
         sdfg(array("out_0", ANY, access="write"), array("out_1", ANY, access="readwrite"), array("x", ANY)),
         program(x=field(K), out=tuple_of(field(K), field(K))),
     )
-    assert [(leaf.name, leaf.written) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)] == [
+    assert [(leaf.name, leaf.array.written) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)] == [
         ("x", False),
         ("out_0", True),
         ("out_1", True),
@@ -313,7 +313,8 @@ def test_field_of_which_only_the_domain_is_used() -> None:
         "__x_K_size": AxisValue("x", 1, "size"),
     }
     axes = (AxisContract("Edge", ANY, ()), AxisContract("K", ANY, ("stop", "size")))
-    assert plan.leaves == (FieldLeaf(0, "x", "x", "int32", "cuda", False, axes),)
+    assumed = array("x", ANY, ANY, dtype="int32", access="none", device="cuda")
+    assert plan.leaves == (FieldLeaf(0, "x", "x", "int32", assumed, axes),)
 
 
 def test_connectivities_come_last_and_only_when_the_sdfg_takes_them() -> None:
@@ -331,7 +332,8 @@ def test_connectivities_come_last_and_only_when_the_sdfg_takes_them() -> None:
         AxisContract("Edge", Axis(start=0), ("size", "stride")),
         AxisContract("E2V", Axis(start=0, size=2, stride=1), ()),
     )
-    table = FieldLeaf(1, "gt_conn_E2V", "E2V", "int32", "cpu", False, axes, "Vertex")
+    descriptor = array("gt_conn_E2V", ANY, Axis(stride=1), dtype="int32")
+    table = FieldLeaf(1, "gt_conn_E2V", "E2V", "int32", descriptor, axes, "Vertex")
     assert plan.connectivities == (table,)
     assert [leaf.name for leaf in plan.leaves] == ["vn", "gt_conn_E2V"]
     assert sources(plan)["__gt_conn_E2V_source_size"] == AxisValue("gt_conn_E2V", 0, "size")

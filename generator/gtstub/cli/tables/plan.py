@@ -47,7 +47,7 @@ def _title(plan: CallPlan) -> str:
 
 
 def _describe_contract(leaf: Leaf) -> str:
-    return leaf.text + (f", on {leaf.device}" if isinstance(leaf, FieldLeaf) else "")
+    return leaf.text + (f", on {leaf.array.device}" if isinstance(leaf, FieldLeaf) else "")
 
 
 def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:

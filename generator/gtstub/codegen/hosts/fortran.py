@@ -125,7 +125,7 @@ def procedure_name(program: str) -> str:
 
 def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf | CallbackLeaf) -> Argument:
     type_, kind = ("type", "c_funptr") if isinstance(leaf, CallbackLeaf) else TYPES[leaf.dtype]
-    rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
+    rank, written = (len(leaf.axes), leaf.array.written) if isinstance(leaf, FieldLeaf) else (0, False)
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "
     used = "".join(f"; uses {each}" for each in indices_used(plan, leaf))
     return Argument(leaf.name, type_, kind, rank, written, f"{path}{leaf.text}{used}")
