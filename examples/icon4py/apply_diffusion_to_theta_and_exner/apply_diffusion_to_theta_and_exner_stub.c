@@ -205,52 +205,45 @@ static const char *const PARAMETERS[] = {"kh_smag_e", "inv_dual_edge_length", "t
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_Cell_range_0, int32_t __exner_Cell_range_0, int32_t __exner_K_range_0, int32_t __exner_K_stride,
-    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __geofac_n2s_c_Cell_range_0,
-    int32_t __geofac_n2s_nbh_C2E2C_stride, int32_t __geofac_n2s_nbh_Cell_range_0,
-    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __inv_dual_edge_length_Edge_range_0,
-    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
-    int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride,
-    int32_t __theta_v_in_Cell_range_0, int32_t __theta_v_in_K_range_0, int32_t __theta_v_in_K_stride,
-    int32_t __vcoef_C2E2C_stride, int32_t __vcoef_Cell_range_0, int32_t __vcoef_K_range_0, int32_t __vcoef_K_stride,
-    int32_t __zd_diffcoef_Cell_range_0, int32_t __zd_diffcoef_K_range_0, int32_t __zd_diffcoef_K_stride,
-    int32_t __zd_vertoffset_C2E2C_stride, int32_t __zd_vertoffset_Cell_range_0, int32_t __zd_vertoffset_K_range_0,
-    int32_t __zd_vertoffset_K_stride, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_Cell_range_0, int32_t __exner_Cell_range_0, int32_t __exner_K_range_0, int32_t __exner_K_stride, \
+    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __geofac_n2s_c_Cell_range_0, \
+    int32_t __geofac_n2s_nbh_C2E2C_stride, int32_t __geofac_n2s_nbh_Cell_range_0, \
+    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride, \
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __inv_dual_edge_length_Edge_range_0, \
+    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, \
+    int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride, \
+    int32_t __theta_v_in_Cell_range_0, int32_t __theta_v_in_K_range_0, int32_t __theta_v_in_K_stride, \
+    int32_t __vcoef_C2E2C_stride, int32_t __vcoef_Cell_range_0, int32_t __vcoef_K_range_0, int32_t __vcoef_K_stride, \
+    int32_t __zd_diffcoef_Cell_range_0, int32_t __zd_diffcoef_K_range_0, int32_t __zd_diffcoef_K_stride, \
+    int32_t __zd_vertoffset_C2E2C_stride, int32_t __zd_vertoffset_Cell_range_0, int32_t __zd_vertoffset_K_range_0, \
+    int32_t __zd_vertoffset_K_stride, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__area_Cell_range_0, s->__exner_Cell_range_0, s->__exner_K_range_0, s->__exner_K_stride, \
+    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__geofac_n2s_c_Cell_range_0, \
+    s->__geofac_n2s_nbh_C2E2C_stride, s->__geofac_n2s_nbh_Cell_range_0, s->__gt_conn_C2E2C_neighbor_stride, \
+    s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0, \
+    s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_v_Cell_range_0, \
+    s->__theta_v_K_range_0, s->__theta_v_K_stride, s->__theta_v_in_Cell_range_0, s->__theta_v_in_K_range_0, \
+    s->__theta_v_in_K_stride, s->__vcoef_C2E2C_stride, s->__vcoef_Cell_range_0, s->__vcoef_K_range_0, \
+    s->__vcoef_K_stride, s->__zd_diffcoef_Cell_range_0, s->__zd_diffcoef_K_range_0, s->__zd_diffcoef_K_stride, \
+    s->__zd_vertoffset_C2E2C_stride, s->__zd_vertoffset_Cell_range_0, s->__zd_vertoffset_K_range_0, \
+    s->__zd_vertoffset_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area, double *exner, double *geofac_div, double *geofac_n2s_c, double *geofac_n2s_nbh,
     double *gt_compute_time, int32_t *gt_conn_C2E, int32_t *gt_conn_C2E2C, int32_t *gt_conn_E2C,
     double *inv_dual_edge_length, double *kh_smag_e, double *theta_v, double *theta_v_in, double *vcoef,
-    double *zd_diffcoef, int32_t *zd_vertoffset, int32_t __area_Cell_range_0, int32_t __exner_Cell_range_0,
-    int32_t __exner_K_range_0, int32_t __exner_K_stride, int32_t __geofac_div_C2E_stride,
-    int32_t __geofac_div_Cell_range_0, int32_t __geofac_n2s_c_Cell_range_0, int32_t __geofac_n2s_nbh_C2E2C_stride,
-    int32_t __geofac_n2s_nbh_Cell_range_0, int32_t __gt_conn_C2E2C_neighbor_stride,
-    int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride,
-    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
-    int32_t __kh_smag_e_K_stride, int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0,
-    int32_t __theta_v_K_stride, int32_t __theta_v_in_Cell_range_0, int32_t __theta_v_in_K_range_0,
-    int32_t __theta_v_in_K_stride, int32_t __vcoef_C2E2C_stride, int32_t __vcoef_Cell_range_0,
-    int32_t __vcoef_K_range_0, int32_t __vcoef_K_stride, int32_t __zd_diffcoef_Cell_range_0,
-    int32_t __zd_diffcoef_K_range_0, int32_t __zd_diffcoef_K_stride, int32_t __zd_vertoffset_C2E2C_stride,
-    int32_t __zd_vertoffset_Cell_range_0, int32_t __zd_vertoffset_K_range_0, int32_t __zd_vertoffset_K_stride,
-    int32_t gt_metrics_level);
+    double *zd_diffcoef, int32_t *zd_vertoffset, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_Cell_range_0, s->__exner_Cell_range_0, s->__exner_K_range_0, s->__exner_K_stride,
-        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__geofac_n2s_c_Cell_range_0,
-        s->__geofac_n2s_nbh_C2E2C_stride, s->__geofac_n2s_nbh_Cell_range_0, s->__gt_conn_C2E2C_neighbor_stride,
-        s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0,
-        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_v_Cell_range_0,
-        s->__theta_v_K_range_0, s->__theta_v_K_stride, s->__theta_v_in_Cell_range_0, s->__theta_v_in_K_range_0,
-        s->__theta_v_in_K_stride, s->__vcoef_C2E2C_stride, s->__vcoef_Cell_range_0, s->__vcoef_K_range_0,
-        s->__vcoef_K_stride, s->__zd_diffcoef_Cell_range_0, s->__zd_diffcoef_K_range_0, s->__zd_diffcoef_K_stride,
-        s->__zd_vertoffset_C2E2C_stride, s->__zd_vertoffset_Cell_range_0, s->__zd_vertoffset_K_range_0,
-        s->__zd_vertoffset_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -273,17 +266,7 @@ static int run(gts_program *self)
     ((sdfg_program *)self->program)(
         self->sdfg, s->area, s->exner, s->geofac_div, s->geofac_n2s_c, s->geofac_n2s_nbh, &self->compute_time,
         s->gt_conn_C2E, s->gt_conn_C2E2C, s->gt_conn_E2C, s->inv_dual_edge_length, s->kh_smag_e, s->theta_v,
-        s->theta_v_in, s->vcoef, s->zd_diffcoef, s->zd_vertoffset, s->__area_Cell_range_0, s->__exner_Cell_range_0,
-        s->__exner_K_range_0, s->__exner_K_stride, s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0,
-        s->__geofac_n2s_c_Cell_range_0, s->__geofac_n2s_nbh_C2E2C_stride, s->__geofac_n2s_nbh_Cell_range_0,
-        s->__gt_conn_C2E2C_neighbor_stride, s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride,
-        s->__inv_dual_edge_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride, s->__theta_v_Cell_range_0, s->__theta_v_K_range_0, s->__theta_v_K_stride,
-        s->__theta_v_in_Cell_range_0, s->__theta_v_in_K_range_0, s->__theta_v_in_K_stride, s->__vcoef_C2E2C_stride,
-        s->__vcoef_Cell_range_0, s->__vcoef_K_range_0, s->__vcoef_K_stride, s->__zd_diffcoef_Cell_range_0,
-        s->__zd_diffcoef_K_range_0, s->__zd_diffcoef_K_stride, s->__zd_vertoffset_C2E2C_stride,
-        s->__zd_vertoffset_Cell_range_0, s->__zd_vertoffset_K_range_0, s->__zd_vertoffset_K_stride,
-        self->metrics_level);
+        s->theta_v_in, s->vcoef, s->zd_diffcoef, s->zd_vertoffset, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -459,4 +442,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 65114e4a541378be6e35a2d3f499809ec0f7c5f076c792de9fc04b9c9b5f4f7d */
+/* gtstub: sha256 of the text above: 6cfddb35807a882cb6ef0609f39e1d2c2d0628651ed0e674813c32a8c11bb1d5 */

@@ -183,45 +183,41 @@ static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride,
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
-    int32_t __kh_smag_e_K_stride, int32_t __primal_normal_vert_v1_E2C2V_stride,
-    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride,
-    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
-    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
-    int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride, \
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0, \
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, \
+    int32_t __kh_smag_e_K_stride, int32_t __primal_normal_vert_v1_E2C2V_stride, \
+    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride, \
+    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, \
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride, \
+    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, \
+    int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride, \
+    s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0, \
+    s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, \
+    s->__kh_smag_e_K_stride, s->__primal_normal_vert_v1_E2C2V_stride, s->__primal_normal_vert_v1_Edge_range_0, \
+    s->__primal_normal_vert_v2_E2C2V_stride, s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, \
+    s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, \
+    s->__v_vert_Vertex_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
+    s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, int32_t *gt_conn_E2C2V,
     double *inv_primal_edge_length, double *inv_vert_vert_length, double *kh_smag_e, double *nudgecoeff_e,
     double *primal_normal_vert_v1, double *primal_normal_vert_v2, double *u_vert, double *v_vert, double *vn,
-    double *z_nabla2_e, int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0,
-    int32_t __diff_multfac_vn_K_stride, int32_t __gt_conn_E2C2V_neighbor_stride,
-    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __inv_vert_vert_length_Edge_range_0,
-    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
-    int32_t __primal_normal_vert_v1_E2C2V_stride, int32_t __primal_normal_vert_v1_Edge_range_0,
-    int32_t __primal_normal_vert_v2_E2C2V_stride, int32_t __primal_normal_vert_v2_Edge_range_0,
-    int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0,
-    int32_t __v_vert_K_stride, int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0,
-    int32_t __vn_K_stride, int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0,
-    int32_t __z_nabla2_e_K_stride, int32_t gt_metrics_level);
+    double *z_nabla2_e, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
-        s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride, s->__primal_normal_vert_v1_E2C2V_stride, s->__primal_normal_vert_v1_Edge_range_0,
-        s->__primal_normal_vert_v2_E2C2V_stride, s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0,
-        s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride,
-        s->__v_vert_Vertex_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -244,14 +240,7 @@ static int run(gts_program *self)
     ((sdfg_program *)self->program)(
         self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length,
         s->inv_vert_vert_length, s->kh_smag_e, s->nudgecoeff_e, s->primal_normal_vert_v1, s->primal_normal_vert_v2,
-        s->u_vert, s->v_vert, s->vn, s->z_nabla2_e, s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_stride, s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride, s->__primal_normal_vert_v1_E2C2V_stride, s->__primal_normal_vert_v1_Edge_range_0,
-        s->__primal_normal_vert_v2_E2C2V_stride, s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0,
-        s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride,
-        s->__v_vert_Vertex_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level);
+        s->u_vert, s->v_vert, s->vn, s->z_nabla2_e, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -419,4 +408,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0d9736fb42e0b6f17cb2ae853b45483d2a032b9521a774204ce795bd877113ae */
+/* gtstub: sha256 of the text above: 0b83a513c0284b6b13b424d2e59267f17590c83e99f63d570c4b627c89cbd58f */

@@ -162,36 +162,35 @@ static const char *const PARAMETERS[] = {"area", "geofac_n2s", "geofac_grg_x", "
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_Cell_range_0, int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride,
-    int32_t __dwdx_Cell_range_0, int32_t __dwdx_K_range_0, int32_t __dwdx_K_stride, int32_t __dwdy_Cell_range_0,
-    int32_t __dwdy_K_range_0, int32_t __dwdy_K_stride, int32_t __geofac_grg_x_C2E2CO_stride,
-    int32_t __geofac_grg_x_Cell_range_0, int32_t __geofac_grg_y_C2E2CO_stride, int32_t __geofac_grg_y_Cell_range_0,
-    int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, int32_t __gt_conn_C2E2CO_neighbor_stride,
-    int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride, int32_t __w_old_Cell_range_0,
-    int32_t __w_old_K_range_0, int32_t __w_old_K_stride, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_Cell_range_0, int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, \
+    int32_t __dwdx_Cell_range_0, int32_t __dwdx_K_range_0, int32_t __dwdx_K_stride, int32_t __dwdy_Cell_range_0, \
+    int32_t __dwdy_K_range_0, int32_t __dwdy_K_stride, int32_t __geofac_grg_x_C2E2CO_stride, \
+    int32_t __geofac_grg_x_Cell_range_0, int32_t __geofac_grg_y_C2E2CO_stride, int32_t __geofac_grg_y_Cell_range_0, \
+    int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, int32_t __gt_conn_C2E2CO_neighbor_stride, \
+    int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride, int32_t __w_old_Cell_range_0, \
+    int32_t __w_old_K_range_0, int32_t __w_old_K_stride, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__area_Cell_range_0, s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__dwdx_Cell_range_0, \
+    s->__dwdx_K_range_0, s->__dwdx_K_stride, s->__dwdy_Cell_range_0, s->__dwdy_K_range_0, s->__dwdy_K_stride, \
+    s->__geofac_grg_x_C2E2CO_stride, s->__geofac_grg_x_Cell_range_0, s->__geofac_grg_y_C2E2CO_stride, \
+    s->__geofac_grg_y_Cell_range_0, s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, \
+    s->__gt_conn_C2E2CO_neighbor_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, \
+    s->__w_old_Cell_range_0, s->__w_old_K_range_0, s->__w_old_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area, double *diff_multfac_n2w, double *dwdx, double *dwdy, double *geofac_grg_x,
     double *geofac_grg_y, double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E2CO, double *w,
-    double *w_old, int32_t __area_Cell_range_0, int32_t __diff_multfac_n2w_K_range_0,
-    int32_t __diff_multfac_n2w_K_stride, int32_t __dwdx_Cell_range_0, int32_t __dwdx_K_range_0, int32_t __dwdx_K_stride,
-    int32_t __dwdy_Cell_range_0, int32_t __dwdy_K_range_0, int32_t __dwdy_K_stride,
-    int32_t __geofac_grg_x_C2E2CO_stride, int32_t __geofac_grg_x_Cell_range_0, int32_t __geofac_grg_y_C2E2CO_stride,
-    int32_t __geofac_grg_y_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
-    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride,
-    int32_t __w_old_Cell_range_0, int32_t __w_old_K_range_0, int32_t __w_old_K_stride, int32_t gt_metrics_level);
+    double *w_old, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_Cell_range_0, s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__dwdx_Cell_range_0,
-        s->__dwdx_K_range_0, s->__dwdx_K_stride, s->__dwdy_Cell_range_0, s->__dwdy_K_range_0, s->__dwdy_K_stride,
-        s->__geofac_grg_x_C2E2CO_stride, s->__geofac_grg_x_Cell_range_0, s->__geofac_grg_y_C2E2CO_stride,
-        s->__geofac_grg_y_Cell_range_0, s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0,
-        s->__gt_conn_C2E2CO_neighbor_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride,
-        s->__w_old_Cell_range_0, s->__w_old_K_range_0, s->__w_old_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -213,13 +212,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area, s->diff_multfac_n2w, s->dwdx, s->dwdy, s->geofac_grg_x, s->geofac_grg_y, s->geofac_n2s,
-        &self->compute_time, s->gt_conn_C2E2CO, s->w, s->w_old, s->__area_Cell_range_0, s->__diff_multfac_n2w_K_range_0,
-        s->__diff_multfac_n2w_K_stride, s->__dwdx_Cell_range_0, s->__dwdx_K_range_0, s->__dwdx_K_stride,
-        s->__dwdy_Cell_range_0, s->__dwdy_K_range_0, s->__dwdy_K_stride, s->__geofac_grg_x_C2E2CO_stride,
-        s->__geofac_grg_x_Cell_range_0, s->__geofac_grg_y_C2E2CO_stride, s->__geofac_grg_y_Cell_range_0,
-        s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride,
-        s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, s->__w_old_Cell_range_0, s->__w_old_K_range_0,
-        s->__w_old_K_stride, self->metrics_level);
+        &self->compute_time, s->gt_conn_C2E2CO, s->w, s->w_old, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -378,4 +371,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5cc87e19d3e82244de707a38e1cc8e8558a44a34915df0343af949fa36213ca7 */
+/* gtstub: sha256 of the text above: 44b86fd82145ce42d1b832bc8d74f48b54a5285c1d7813bc4a56cefc0999e728 */

@@ -147,33 +147,32 @@ static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride,
-    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
-    int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __z_nabla2_e_Edge_range_0,
-    int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0,
-    int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end,
-    int32_t horizontal_start, int32_t vertical_end, int32_t vertical_start);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride, \
+    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, \
+    int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __z_nabla2_e_Edge_range_0, \
+    int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0, \
+    int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end, \
+    int32_t horizontal_start, int32_t vertical_end, int32_t vertical_start
+
+#define INIT_ARGUMENTS() \
+    s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride, \
+    s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__vn_Edge_range_0, \
+    s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, \
+    s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, \
+    self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, double *kh_smag_e, double *vn,
-    double *z_nabla2_e, double *z_nabla4_e2, int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0,
-    int32_t __diff_multfac_vn_K_stride, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
-    int32_t __kh_smag_e_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
-    int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride,
-    int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, int32_t vertical_end,
-    int32_t vertical_start);
+    double *z_nabla2_e, double *z_nabla4_e2, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
-        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__vn_Edge_range_0,
-        s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride,
-        self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -197,11 +196,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->kh_smag_e, s->vn, s->z_nabla2_e,
-        s->z_nabla4_e2, s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
-        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__vn_Edge_range_0,
-        s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride,
-        self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
+        s->z_nabla4_e2, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -359,4 +354,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 43b3042c6d7cccf3ac8bed5f9c8413bd566ba79d02b574ae67c259666d6bf01e */
+/* gtstub: sha256 of the text above: 0e6d33912aadc92c5e7f424c5440cd2d2452f04d62bbd37b84bcc8f65291e501 */

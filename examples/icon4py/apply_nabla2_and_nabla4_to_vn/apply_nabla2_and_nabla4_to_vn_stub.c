@@ -167,35 +167,34 @@ static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride,
-    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
-    int32_t __nudgecoeff_e_Edge_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
-    int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride,
-    int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, double nudgezone_diff,
-    int32_t vertical_end, int32_t vertical_start);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride, \
+    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, \
+    int32_t __nudgecoeff_e_Edge_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, \
+    int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, \
+    int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, double nudgezone_diff, \
+    int32_t vertical_end, int32_t vertical_start
+
+#define INIT_ARGUMENTS() \
+    s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride, \
+    s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__nudgecoeff_e_Edge_range_0, \
+    s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, \
+    s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, \
+    s->__z_nabla4_e2_K_stride, self->metrics_level, s->horizontal_end, s->horizontal_start, s->nudgezone_diff, \
+    s->vertical_end, s->vertical_start
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, double *kh_smag_e,
-    double *nudgecoeff_e, double *vn, double *z_nabla2_e, double *z_nabla4_e2, int32_t __area_edge_Edge_range_0,
-    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride, int32_t __kh_smag_e_Edge_range_0,
-    int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, int32_t __nudgecoeff_e_Edge_range_0,
-    int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __z_nabla2_e_Edge_range_0,
-    int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0,
-    int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end,
-    int32_t horizontal_start, double nudgezone_diff, int32_t vertical_end, int32_t vertical_start);
+    double *nudgecoeff_e, double *vn, double *z_nabla2_e, double *z_nabla4_e2, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
-        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__nudgecoeff_e_Edge_range_0,
-        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0,
-        s->__z_nabla4_e2_K_stride, self->metrics_level, s->horizontal_end, s->horizontal_start, s->nudgezone_diff,
-        s->vertical_end, s->vertical_start);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -221,12 +220,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->kh_smag_e, s->nudgecoeff_e, s->vn,
-        s->z_nabla2_e, s->z_nabla4_e2, s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_stride, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride,
-        s->__nudgecoeff_e_Edge_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride,
-        s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, self->metrics_level,
-        s->horizontal_end, s->horizontal_start, s->nudgezone_diff, s->vertical_end, s->vertical_start);
+        s->z_nabla2_e, s->z_nabla4_e2, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -391,4 +385,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f4d9adb11123c27e39f4ae8768622eb42d927eb41e7e7b5f668bc90475d8b103 */
+/* gtstub: sha256 of the text above: 75e7ca1b0ae7deefaaa6cb85c23dd02044c62a8f26958b5b108287f336aa0c69 */

@@ -148,38 +148,35 @@ static const char *const PARAMETERS[] = {"kh_smag_ec", "vn", "e_bln_c_s", "geofa
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, int32_t __div_ic_Cell_range_0,
-    int32_t __div_ic_K_range_0, int32_t __div_ic_K_stride, int32_t __e_bln_c_s_C2E_stride,
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0,
-    int32_t __gt_conn_C2E_neighbor_stride, int32_t __hdef_ic_Cell_range_0, int32_t __hdef_ic_K_range_0,
-    int32_t __hdef_ic_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
-    int32_t __kh_smag_ec_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
-    int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, int32_t __div_ic_Cell_range_0, \
+    int32_t __div_ic_K_range_0, int32_t __div_ic_K_stride, int32_t __e_bln_c_s_C2E_stride, \
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, \
+    int32_t __gt_conn_C2E_neighbor_stride, int32_t __hdef_ic_Cell_range_0, int32_t __hdef_ic_K_range_0, \
+    int32_t __hdef_ic_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0, \
+    int32_t __kh_smag_ec_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
+    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride, \
+    int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__div_ic_Cell_range_0, \
+    s->__div_ic_K_range_0, s->__div_ic_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, \
+    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, \
+    s->__hdef_ic_Cell_range_0, s->__hdef_ic_K_range_0, s->__hdef_ic_K_stride, s->__kh_smag_ec_Edge_range_0, \
+    s->__kh_smag_ec_K_range_0, s->__kh_smag_ec_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
+    s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *diff_multfac_smag, double *div_ic, double *e_bln_c_s, double *geofac_div, double *gt_compute_time,
-    int32_t *gt_conn_C2E, double *hdef_ic, double *kh_smag_ec, double *vn, double *wgtfac_c,
-    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, int32_t __div_ic_Cell_range_0,
-    int32_t __div_ic_K_range_0, int32_t __div_ic_K_stride, int32_t __e_bln_c_s_C2E_stride,
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0,
-    int32_t __gt_conn_C2E_neighbor_stride, int32_t __hdef_ic_Cell_range_0, int32_t __hdef_ic_K_range_0,
-    int32_t __hdef_ic_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
-    int32_t __kh_smag_ec_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
-    int32_t gt_metrics_level);
+    int32_t *gt_conn_C2E, double *hdef_ic, double *kh_smag_ec, double *vn, double *wgtfac_c, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__div_ic_Cell_range_0,
-        s->__div_ic_K_range_0, s->__div_ic_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0,
-        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride,
-        s->__hdef_ic_Cell_range_0, s->__hdef_ic_K_range_0, s->__hdef_ic_K_stride, s->__kh_smag_ec_Edge_range_0,
-        s->__kh_smag_ec_K_range_0, s->__kh_smag_ec_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -201,13 +198,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->diff_multfac_smag, s->div_ic, s->e_bln_c_s, s->geofac_div, &self->compute_time, s->gt_conn_C2E,
-        s->hdef_ic, s->kh_smag_ec, s->vn, s->wgtfac_c, s->__diff_multfac_smag_K_range_0,
-        s->__diff_multfac_smag_K_stride, s->__div_ic_Cell_range_0, s->__div_ic_K_range_0, s->__div_ic_K_stride,
-        s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__geofac_div_C2E_stride,
-        s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, s->__hdef_ic_Cell_range_0,
-        s->__hdef_ic_K_range_0, s->__hdef_ic_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0,
-        s->__kh_smag_ec_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__wgtfac_c_Cell_range_0,
-        s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, self->metrics_level);
+        s->hdef_ic, s->kh_smag_ec, s->vn, s->wgtfac_c, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -359,4 +350,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8b8e981d9f646c8af29015a3cb7c9943e9f5481beecd33217b32b0553502ad0a */
+/* gtstub: sha256 of the text above: 88138606a1914882fd49743a4742335109fa761dfcb0f56de06a6f14004c7e85 */

@@ -120,28 +120,29 @@ static const char *const PARAMETERS[] = {"theta_v", "theta_ref_mc", "thresh_tdif
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride, int32_t __kh_smag_e_Edge_range_0,
-    int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, int32_t __theta_ref_mc_Cell_range_0,
-    int32_t __theta_ref_mc_K_range_0, int32_t __theta_ref_mc_K_stride, int32_t __theta_v_Cell_range_0,
-    int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride, int32_t __kh_smag_e_Edge_range_0, \
+    int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, int32_t __theta_ref_mc_Cell_range_0, \
+    int32_t __theta_ref_mc_K_range_0, int32_t __theta_ref_mc_K_stride, int32_t __theta_v_Cell_range_0, \
+    int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__gt_conn_C2E2C_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__kh_smag_e_Edge_range_0, \
+    s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_ref_mc_Cell_range_0, s->__theta_ref_mc_K_range_0, \
+    s->__theta_ref_mc_K_stride, s->__theta_v_Cell_range_0, s->__theta_v_K_range_0, s->__theta_v_K_stride, \
+    self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *gt_compute_time, int32_t *gt_conn_C2E2C, int32_t *gt_conn_E2C, double *kh_smag_e,
-    double *theta_ref_mc, double *theta_v, int32_t __gt_conn_C2E2C_neighbor_stride,
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
-    int32_t __kh_smag_e_K_stride, int32_t __theta_ref_mc_Cell_range_0, int32_t __theta_ref_mc_K_range_0,
-    int32_t __theta_ref_mc_K_stride, int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0,
-    int32_t __theta_v_K_stride, int32_t gt_metrics_level);
+    double *theta_ref_mc, double *theta_v, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__gt_conn_C2E2C_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_ref_mc_Cell_range_0, s->__theta_ref_mc_K_range_0,
-        s->__theta_ref_mc_K_stride, s->__theta_v_Cell_range_0, s->__theta_v_K_range_0, s->__theta_v_K_stride,
-        self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -163,10 +164,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, &self->compute_time, s->gt_conn_C2E2C, s->gt_conn_E2C, s->kh_smag_e, s->theta_ref_mc, s->theta_v,
-        s->__gt_conn_C2E2C_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_ref_mc_Cell_range_0, s->__theta_ref_mc_K_range_0,
-        s->__theta_ref_mc_K_stride, s->__theta_v_Cell_range_0, s->__theta_v_K_range_0, s->__theta_v_K_stride,
-        self->metrics_level);
+        INIT_ARGUMENTS());
     return 0;
 }
 
@@ -313,4 +311,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d94e298922becaa20a4a133fd3ea2c1617667280afc9c082aaf03bb5b2ba20ea */
+/* gtstub: sha256 of the text above: c7da427e8469f997027355258f45673c08d2d0ea77a633c4f78e2b34183042b9 */

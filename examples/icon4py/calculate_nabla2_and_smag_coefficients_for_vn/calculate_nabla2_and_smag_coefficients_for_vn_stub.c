@@ -209,57 +209,48 @@ static const char *const PARAMETERS[] = {"diff_multfac_smag", "tangent_orientati
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride,
-    int32_t __dual_normal_vert_x_E2C2V_stride, int32_t __dual_normal_vert_x_Edge_range_0,
-    int32_t __dual_normal_vert_y_E2C2V_stride, int32_t __dual_normal_vert_y_Edge_range_0,
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
-    int32_t __kh_smag_e_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
-    int32_t __kh_smag_ec_K_stride, int32_t __primal_normal_vert_x_E2C2V_stride,
-    int32_t __primal_normal_vert_x_Edge_range_0, int32_t __primal_normal_vert_y_E2C2V_stride,
-    int32_t __primal_normal_vert_y_Edge_range_0, int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_stride,
-    int32_t __tangent_orientation_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
-    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
-    int32_t gt_metrics_level, double smag_offset);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, \
+    int32_t __dual_normal_vert_x_E2C2V_stride, int32_t __dual_normal_vert_x_Edge_range_0, \
+    int32_t __dual_normal_vert_y_E2C2V_stride, int32_t __dual_normal_vert_y_Edge_range_0, \
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0, \
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, \
+    int32_t __kh_smag_e_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0, \
+    int32_t __kh_smag_ec_K_stride, int32_t __primal_normal_vert_x_E2C2V_stride, \
+    int32_t __primal_normal_vert_x_Edge_range_0, int32_t __primal_normal_vert_y_E2C2V_stride, \
+    int32_t __primal_normal_vert_y_Edge_range_0, int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_stride, \
+    int32_t __tangent_orientation_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, \
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride, \
+    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, \
+    int32_t gt_metrics_level, double smag_offset
+
+#define INIT_ARGUMENTS() \
+    s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__dual_normal_vert_x_E2C2V_stride, \
+    s->__dual_normal_vert_x_Edge_range_0, s->__dual_normal_vert_y_E2C2V_stride, s->__dual_normal_vert_y_Edge_range_0, \
+    s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0, \
+    s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, \
+    s->__kh_smag_e_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0, s->__kh_smag_ec_K_stride, \
+    s->__primal_normal_vert_x_E2C2V_stride, s->__primal_normal_vert_x_Edge_range_0, \
+    s->__primal_normal_vert_y_E2C2V_stride, s->__primal_normal_vert_y_Edge_range_0, s->__smag_limit_K_range_0, \
+    s->__smag_limit_K_stride, s->__tangent_orientation_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride, \
+    s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0, \
+    s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, \
+    s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level, s->smag_offset
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *diff_multfac_smag, double *dual_normal_vert_x, double *dual_normal_vert_y, double *gt_compute_time,
     int32_t *gt_conn_E2C2V, double *inv_primal_edge_length, double *inv_vert_vert_length, double *kh_smag_e,
     double *kh_smag_ec, double *primal_normal_vert_x, double *primal_normal_vert_y, double *smag_limit,
-    double *tangent_orientation, double *u_vert, double *v_vert, double *vn, double *z_nabla2_e,
-    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride,
-    int32_t __dual_normal_vert_x_E2C2V_stride, int32_t __dual_normal_vert_x_Edge_range_0,
-    int32_t __dual_normal_vert_y_E2C2V_stride, int32_t __dual_normal_vert_y_Edge_range_0,
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
-    int32_t __kh_smag_e_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
-    int32_t __kh_smag_ec_K_stride, int32_t __primal_normal_vert_x_E2C2V_stride,
-    int32_t __primal_normal_vert_x_Edge_range_0, int32_t __primal_normal_vert_y_E2C2V_stride,
-    int32_t __primal_normal_vert_y_Edge_range_0, int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_stride,
-    int32_t __tangent_orientation_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
-    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
-    int32_t gt_metrics_level, double smag_offset);
+    double *tangent_orientation, double *u_vert, double *v_vert, double *vn, double *z_nabla2_e, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__dual_normal_vert_x_E2C2V_stride,
-        s->__dual_normal_vert_x_Edge_range_0, s->__dual_normal_vert_y_E2C2V_stride,
-        s->__dual_normal_vert_y_Edge_range_0, s->__gt_conn_E2C2V_neighbor_stride,
-        s->__inv_primal_edge_length_Edge_range_0, s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0,
-        s->__kh_smag_ec_K_stride, s->__primal_normal_vert_x_E2C2V_stride, s->__primal_normal_vert_x_Edge_range_0,
-        s->__primal_normal_vert_y_E2C2V_stride, s->__primal_normal_vert_y_Edge_range_0, s->__smag_limit_K_range_0,
-        s->__smag_limit_K_stride, s->__tangent_orientation_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
-        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level, s->smag_offset);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -283,17 +274,7 @@ static int run(gts_program *self)
         self->sdfg, s->diff_multfac_smag, s->dual_normal_vert_x, s->dual_normal_vert_y, &self->compute_time,
         s->gt_conn_E2C2V, s->inv_primal_edge_length, s->inv_vert_vert_length, s->kh_smag_e, s->kh_smag_ec,
         s->primal_normal_vert_x, s->primal_normal_vert_y, s->smag_limit, s->tangent_orientation, s->u_vert, s->v_vert,
-        s->vn, s->z_nabla2_e, s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride,
-        s->__dual_normal_vert_x_E2C2V_stride, s->__dual_normal_vert_x_Edge_range_0,
-        s->__dual_normal_vert_y_E2C2V_stride, s->__dual_normal_vert_y_Edge_range_0, s->__gt_conn_E2C2V_neighbor_stride,
-        s->__inv_primal_edge_length_Edge_range_0, s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0,
-        s->__kh_smag_ec_K_stride, s->__primal_normal_vert_x_E2C2V_stride, s->__primal_normal_vert_x_Edge_range_0,
-        s->__primal_normal_vert_y_E2C2V_stride, s->__primal_normal_vert_y_Edge_range_0, s->__smag_limit_K_range_0,
-        s->__smag_limit_K_stride, s->__tangent_orientation_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
-        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level, s->smag_offset);
+        s->vn, s->z_nabla2_e, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -474,4 +455,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3cf986856510c4ab55cc55519d401ceb39cc12ea63269d111dc100f6dfe76f80 */
+/* gtstub: sha256 of the text above: e296b5554b1d513912b6238ce85e08844c0aaf3fac91773a27eff58612d6f32c */

@@ -198,42 +198,39 @@ static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __primal_normal_vert_v1_E2C2V_stride,
-    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride,
-    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
-    int32_t __v_vert_Vertex_range_0, int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0,
-    int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0,
-    int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start,
-    int32_t vertical_end, int32_t vertical_start);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0, \
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __primal_normal_vert_v1_E2C2V_stride, \
+    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride, \
+    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, \
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride, \
+    int32_t __v_vert_Vertex_range_0, int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, \
+    int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, \
+    int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, \
+    int32_t vertical_end, int32_t vertical_start
+
+#define INIT_ARGUMENTS() \
+    s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0, \
+    s->__inv_vert_vert_length_Edge_range_0, s->__primal_normal_vert_v1_E2C2V_stride, \
+    s->__primal_normal_vert_v1_Edge_range_0, s->__primal_normal_vert_v2_E2C2V_stride, \
+    s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, \
+    s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0, s->__z_nabla2_e_Edge_range_0, \
+    s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, \
+    s->__z_nabla4_e2_K_stride, self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, \
+    s->vertical_start
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *gt_compute_time, int32_t *gt_conn_E2C2V, double *inv_primal_edge_length,
     double *inv_vert_vert_length, double *primal_normal_vert_v1, double *primal_normal_vert_v2, double *u_vert,
-    double *v_vert, double *z_nabla2_e, double *z_nabla4_e2, int32_t __gt_conn_E2C2V_neighbor_stride,
-    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __inv_vert_vert_length_Edge_range_0,
-    int32_t __primal_normal_vert_v1_E2C2V_stride, int32_t __primal_normal_vert_v1_Edge_range_0,
-    int32_t __primal_normal_vert_v2_E2C2V_stride, int32_t __primal_normal_vert_v2_Edge_range_0,
-    int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0,
-    int32_t __v_vert_K_stride, int32_t __v_vert_Vertex_range_0, int32_t __z_nabla2_e_Edge_range_0,
-    int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0,
-    int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end,
-    int32_t horizontal_start, int32_t vertical_end, int32_t vertical_start);
+    double *v_vert, double *z_nabla2_e, double *z_nabla4_e2, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0, s->__primal_normal_vert_v1_E2C2V_stride,
-        s->__primal_normal_vert_v1_Edge_range_0, s->__primal_normal_vert_v2_E2C2V_stride,
-        s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
-        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride,
-        s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, self->metrics_level,
-        s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -260,14 +257,7 @@ static int run(gts_program *self)
     ((sdfg_program *)self->program)(
         self->sdfg, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length, s->inv_vert_vert_length,
         s->primal_normal_vert_v1, s->primal_normal_vert_v2, s->u_vert, s->v_vert, s->z_nabla2_e, s->z_nabla4_e2,
-        s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0, s->__primal_normal_vert_v1_E2C2V_stride,
-        s->__primal_normal_vert_v1_Edge_range_0, s->__primal_normal_vert_v2_E2C2V_stride,
-        s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
-        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride,
-        s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, self->metrics_level,
-        s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
+        INIT_ARGUMENTS());
     return 0;
 }
 
@@ -440,4 +430,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4f7a060e3a0c8e526a2712ef281dd1339328a2d0b0693a1da98642a9e5672cc5 */
+/* gtstub: sha256 of the text above: 873560fbf2e19d2b5b5179496589ac86ac83d75bf166ba66008eeb92111d02bf */

@@ -291,30 +291,55 @@ static const char *const PARAMETERS[] = {"vertical_wind_advective_tendency",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_Cell_range_0, int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0,
-    int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0, int32_t __coeff1_dwdz_K_stride,
-    int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0, int32_t __coeff2_dwdz_K_stride,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
-    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
-    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __inv_primal_edge_length_Edge_range_0,
-    int32_t __owner_mask_Cell_range_0, int32_t __tangent_orientation_Edge_range_0,
-    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
-    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vertical_cfl_Cell_range_0,
-    int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
-    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
-    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
-    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0,
-    int32_t __w_K_range_0, int32_t __w_K_stride, double cfl_w_limit, double dtime, int32_t gt_metrics_level,
-    double scalfac_exdiff);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_Cell_range_0, int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0, \
+    int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0, int32_t __coeff1_dwdz_K_stride, \
+    int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0, int32_t __coeff2_dwdz_K_stride, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0, \
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride, \
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, \
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride, \
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, \
+    int32_t __gt_conn_V2C_neighbor_stride, int32_t __inv_dual_edge_length_Edge_range_0, \
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __owner_mask_Cell_range_0, \
+    int32_t __tangent_orientation_Edge_range_0, int32_t __tangential_wind_on_half_levels_Edge_range_0, \
+    int32_t __tangential_wind_on_half_levels_K_range_0, int32_t __tangential_wind_on_half_levels_K_stride, \
+    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride, \
+    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0, \
+    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __vn_on_half_levels_Edge_range_0, \
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, \
+    int32_t __w_K_range_0, int32_t __w_K_stride, double cfl_w_limit, double dtime, int32_t gt_metrics_level, \
+    double scalfac_exdiff
+
+#define INIT_ARGUMENTS() \
+    s->__area_Cell_range_0, s->__c_intp_V2C_stride, s->__c_intp_Vertex_range_0, s->__coeff1_dwdz_Cell_range_0, \
+    s->__coeff1_dwdz_K_range_0, s->__coeff1_dwdz_K_stride, s->__coeff2_dwdz_Cell_range_0, s->__coeff2_dwdz_K_range_0, \
+    s->__coeff2_dwdz_K_stride, s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
+    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_stride, s->__ddqz_z_half_Cell_range_0, \
+    s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, \
+    s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride, \
+    s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__gt_conn_E2V_neighbor_stride, \
+    s->__gt_conn_V2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0, \
+    s->__inv_primal_edge_length_Edge_range_0, s->__owner_mask_Cell_range_0, s->__tangent_orientation_Edge_range_0, \
+    s->__tangential_wind_on_half_levels_Edge_range_0, s->__tangential_wind_on_half_levels_K_range_0, \
+    s->__tangential_wind_on_half_levels_K_stride, s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0, \
+    s->__vertical_cfl_K_stride, s->__vertical_wind_advective_tendency_Cell_range_0, \
+    s->__vertical_wind_advective_tendency_K_range_0, s->__vertical_wind_advective_tendency_K_stride, \
+    s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride, \
+    s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, s->cfl_w_limit, s->dtime, self->metrics_level, \
+    s->scalfac_exdiff
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area, double *c_intp, double *coeff1_dwdz, double *coeff2_dwdz,
@@ -323,56 +348,12 @@ typedef void sdfg_program(
     double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E, int32_t *gt_conn_C2E2CO, int32_t *gt_conn_E2C,
     int32_t *gt_conn_E2V, int32_t *gt_conn_V2C, double *inv_dual_edge_length, double *inv_primal_edge_length,
     bool *owner_mask, double *tangent_orientation, double *tangential_wind_on_half_levels, double *vertical_cfl,
-    double *vertical_wind_advective_tendency, double *vn_on_half_levels, double *w, int32_t __area_Cell_range_0,
-    int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0, int32_t __coeff1_dwdz_Cell_range_0,
-    int32_t __coeff1_dwdz_K_range_0, int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0,
-    int32_t __coeff2_dwdz_K_range_0, int32_t __coeff2_dwdz_K_stride,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
-    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
-    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __inv_primal_edge_length_Edge_range_0,
-    int32_t __owner_mask_Cell_range_0, int32_t __tangent_orientation_Edge_range_0,
-    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
-    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vertical_cfl_Cell_range_0,
-    int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
-    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
-    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
-    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0,
-    int32_t __w_K_range_0, int32_t __w_K_stride, double cfl_w_limit, double dtime, int32_t gt_metrics_level,
-    double scalfac_exdiff);
+    double *vertical_wind_advective_tendency, double *vn_on_half_levels, double *w, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_Cell_range_0, s->__c_intp_V2C_stride, s->__c_intp_Vertex_range_0, s->__coeff1_dwdz_Cell_range_0,
-        s->__coeff1_dwdz_K_range_0, s->__coeff1_dwdz_K_stride, s->__coeff2_dwdz_Cell_range_0,
-        s->__coeff2_dwdz_K_range_0, s->__coeff2_dwdz_K_stride,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride, s->__ddqz_z_half_Cell_range_0,
-        s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0,
-        s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride,
-        s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__gt_conn_E2V_neighbor_stride,
-        s->__gt_conn_V2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0,
-        s->__inv_primal_edge_length_Edge_range_0, s->__owner_mask_Cell_range_0, s->__tangent_orientation_Edge_range_0,
-        s->__tangential_wind_on_half_levels_Edge_range_0, s->__tangential_wind_on_half_levels_K_range_0,
-        s->__tangential_wind_on_half_levels_K_stride, s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0,
-        s->__vertical_cfl_K_stride, s->__vertical_wind_advective_tendency_Cell_range_0,
-        s->__vertical_wind_advective_tendency_K_range_0, s->__vertical_wind_advective_tendency_K_stride,
-        s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride,
-        s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, s->cfl_w_limit, s->dtime, self->metrics_level,
-        s->scalfac_exdiff);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -398,27 +379,7 @@ static int run(gts_program *self)
         s->ddqz_z_half, s->e_bln_c_s, s->geofac_n2s, &self->compute_time, s->gt_conn_C2E, s->gt_conn_C2E2CO,
         s->gt_conn_E2C, s->gt_conn_E2V, s->gt_conn_V2C, s->inv_dual_edge_length, s->inv_primal_edge_length,
         s->owner_mask, s->tangent_orientation, s->tangential_wind_on_half_levels, s->vertical_cfl,
-        s->vertical_wind_advective_tendency, s->vn_on_half_levels, s->w, s->__area_Cell_range_0, s->__c_intp_V2C_stride,
-        s->__c_intp_Vertex_range_0, s->__coeff1_dwdz_Cell_range_0, s->__coeff1_dwdz_K_range_0,
-        s->__coeff1_dwdz_K_stride, s->__coeff2_dwdz_Cell_range_0, s->__coeff2_dwdz_K_range_0, s->__coeff2_dwdz_K_stride,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride, s->__ddqz_z_half_Cell_range_0,
-        s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0,
-        s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride,
-        s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__gt_conn_E2V_neighbor_stride,
-        s->__gt_conn_V2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0,
-        s->__inv_primal_edge_length_Edge_range_0, s->__owner_mask_Cell_range_0, s->__tangent_orientation_Edge_range_0,
-        s->__tangential_wind_on_half_levels_Edge_range_0, s->__tangential_wind_on_half_levels_K_range_0,
-        s->__tangential_wind_on_half_levels_K_stride, s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0,
-        s->__vertical_cfl_K_stride, s->__vertical_wind_advective_tendency_Cell_range_0,
-        s->__vertical_wind_advective_tendency_K_range_0, s->__vertical_wind_advective_tendency_K_stride,
-        s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride,
-        s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, s->cfl_w_limit, s->dtime, self->metrics_level,
-        s->scalfac_exdiff);
+        s->vertical_wind_advective_tendency, s->vn_on_half_levels, s->w, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -641,4 +602,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a837bac57a8977868baba2b520bb98376987de9288829934c343e0831ebb101a */
+/* gtstub: sha256 of the text above: dc16a684eac3fc613e649ff072563c85283cf1b5da53a10ed0f21aa29180dd85 */

@@ -251,23 +251,44 @@ static const char *const PARAMETERS[] = {"normal_wind_advective_tendency", "vn",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0, int32_t __coeff_gradekin_E2C_stride,
-    int32_t __coeff_gradekin_Edge_range_0, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0,
-    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride,
-    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_rot_V2E_stride,
-    int32_t __geofac_rot_Vertex_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride,
-    int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
-    int32_t __normal_wind_advective_tendency_Edge_range_0, int32_t __normal_wind_advective_tendency_K_range_0,
-    int32_t __normal_wind_advective_tendency_K_stride, int32_t __tangential_wind_Edge_range_0,
-    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0,
-    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
-    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0, int32_t __coeff_gradekin_E2C_stride, \
+    int32_t __coeff_gradekin_Edge_range_0, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0, \
+    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride, \
+    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_rot_V2E_stride, \
+    int32_t __geofac_rot_Vertex_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride, \
+    int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
+    int32_t __normal_wind_advective_tendency_Edge_range_0, int32_t __normal_wind_advective_tendency_K_range_0, \
+    int32_t __normal_wind_advective_tendency_K_stride, int32_t __tangential_wind_Edge_range_0, \
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, \
+    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, \
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__c_lin_e_E2C_stride, s->__c_lin_e_Edge_range_0, s->__coeff_gradekin_E2C_stride, \
+    s->__coeff_gradekin_Edge_range_0, s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, s->__coriolis_frequency_Edge_range_0, \
+    s->__ddqz_z_full_e_Edge_range_0, s->__ddqz_z_full_e_K_range_0, s->__ddqz_z_full_e_K_stride, \
+    s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__geofac_rot_V2E_stride, \
+    s->__geofac_rot_Vertex_range_0, s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, \
+    s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2E_neighbor_stride, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
+    s->__normal_wind_advective_tendency_Edge_range_0, s->__normal_wind_advective_tendency_K_range_0, \
+    s->__normal_wind_advective_tendency_K_stride, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0, \
+    s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
+    s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride, \
+    self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area_edge, double *c_lin_e, double *coeff_gradekin,
@@ -276,44 +297,12 @@ typedef void sdfg_program(
     int32_t *gt_conn_E2C, int32_t *gt_conn_E2V, int32_t *gt_conn_V2E,
     double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_primal_edge_length,
     double *normal_wind_advective_tendency, double *tangent_orientation, double *tangential_wind, double *vn,
-    double *vn_on_half_levels, int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0,
-    int32_t __coeff_gradekin_E2C_stride, int32_t __coeff_gradekin_Edge_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0,
-    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride,
-    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_rot_V2E_stride,
-    int32_t __geofac_rot_Vertex_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride,
-    int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
-    int32_t __normal_wind_advective_tendency_Edge_range_0, int32_t __normal_wind_advective_tendency_K_range_0,
-    int32_t __normal_wind_advective_tendency_K_stride, int32_t __tangential_wind_Edge_range_0,
-    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0,
-    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
-    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t gt_metrics_level);
+    double *vn_on_half_levels, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__c_lin_e_E2C_stride, s->__c_lin_e_Edge_range_0, s->__coeff_gradekin_E2C_stride,
-        s->__coeff_gradekin_Edge_range_0, s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, s->__coriolis_frequency_Edge_range_0,
-        s->__ddqz_z_full_e_Edge_range_0, s->__ddqz_z_full_e_K_range_0, s->__ddqz_z_full_e_K_stride,
-        s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__geofac_rot_V2E_stride,
-        s->__geofac_rot_Vertex_range_0, s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride,
-        s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2E_neighbor_stride,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
-        s->__normal_wind_advective_tendency_Edge_range_0, s->__normal_wind_advective_tendency_K_range_0,
-        s->__normal_wind_advective_tendency_K_stride, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0,
-        s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride,
-        self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -339,22 +328,7 @@ static int run(gts_program *self)
         s->gt_conn_C2E, s->gt_conn_E2C, s->gt_conn_E2V, s->gt_conn_V2E,
         s->horizontal_kinetic_energy_at_edges_on_model_levels, s->inv_primal_edge_length,
         s->normal_wind_advective_tendency, s->tangent_orientation, s->tangential_wind, s->vn, s->vn_on_half_levels,
-        s->__c_lin_e_E2C_stride, s->__c_lin_e_Edge_range_0, s->__coeff_gradekin_E2C_stride,
-        s->__coeff_gradekin_Edge_range_0, s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, s->__coriolis_frequency_Edge_range_0,
-        s->__ddqz_z_full_e_Edge_range_0, s->__ddqz_z_full_e_K_range_0, s->__ddqz_z_full_e_K_stride,
-        s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__geofac_rot_V2E_stride,
-        s->__geofac_rot_Vertex_range_0, s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride,
-        s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2E_neighbor_stride,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
-        s->__normal_wind_advective_tendency_Edge_range_0, s->__normal_wind_advective_tendency_K_range_0,
-        s->__normal_wind_advective_tendency_K_stride, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0,
-        s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride,
-        self->metrics_level);
+        INIT_ARGUMENTS());
     return 0;
 }
 
@@ -551,4 +525,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 41d773f3141fa6fbee6aef2ea717af7a678246ae50f6e8fb21645a8ef7487f88 */
+/* gtstub: sha256 of the text above: 348ae64899ae09dff74fbe91fcb6b417ff61e131569609a07985a6d6a097d0c6 */

@@ -254,29 +254,55 @@ static const char *const PARAMETERS[] = {"contravariant_correction_at_cells_on_h
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __area_Cell_range_0, int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0,
-    int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0,
-    int32_t __coeff2_dwdz_K_stride, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
-    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, int32_t __owner_mask_Cell_range_0,
-    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
-    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
-    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0,
-    int32_t __w_K_stride, int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
-    double cfl_w_limit, double dtime, int32_t gt_metrics_level, double scalfac_exdiff);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __area_Cell_range_0, int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0, \
+    int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0, \
+    int32_t __coeff2_dwdz_K_stride, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0, \
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride, \
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, \
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride, \
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, int32_t __owner_mask_Cell_range_0, \
+    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride, \
+    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0, \
+    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, \
+    int32_t __w_K_stride, int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride, \
+    double cfl_w_limit, double dtime, int32_t gt_metrics_level, double scalfac_exdiff
+
+#define INIT_ARGUMENTS() \
+    s->__area_Cell_range_0, s->__coeff1_dwdz_Cell_range_0, s->__coeff1_dwdz_K_range_0, s->__coeff1_dwdz_K_stride, \
+    s->__coeff2_dwdz_Cell_range_0, s->__coeff2_dwdz_K_range_0, s->__coeff2_dwdz_K_stride, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
+    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_stride, \
+    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddqz_z_half_Cell_range_0, \
+    s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, \
+    s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride, \
+    s->__gt_conn_C2E_neighbor_stride, s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
+    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
+    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride, s->__owner_mask_Cell_range_0, \
+    s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0, s->__vertical_cfl_K_stride, \
+    s->__vertical_wind_advective_tendency_Cell_range_0, s->__vertical_wind_advective_tendency_K_range_0, \
+    s->__vertical_wind_advective_tendency_K_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, \
+    s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, s->cfl_w_limit, s->dtime, \
+    self->metrics_level, s->scalfac_exdiff
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *area, double *coeff1_dwdz, double *coeff2_dwdz,
@@ -284,55 +310,12 @@ typedef void sdfg_program(
     double *contravariant_correction_at_cells_on_half_levels, double *contravariant_correction_at_edges_on_model_levels,
     double *ddqz_z_half, double *e_bln_c_s, double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E,
     int32_t *gt_conn_C2E2CO, double *horizontal_advection_of_w_at_edges_on_half_levels, bool *owner_mask,
-    double *vertical_cfl, double *vertical_wind_advective_tendency, double *w, double *wgtfac_c,
-    int32_t __area_Cell_range_0, int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0,
-    int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0,
-    int32_t __coeff2_dwdz_K_stride, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
-    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, int32_t __owner_mask_Cell_range_0,
-    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
-    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
-    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0,
-    int32_t __w_K_stride, int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
-    double cfl_w_limit, double dtime, int32_t gt_metrics_level, double scalfac_exdiff);
+    double *vertical_cfl, double *vertical_wind_advective_tendency, double *w, double *wgtfac_c, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__area_Cell_range_0, s->__coeff1_dwdz_Cell_range_0, s->__coeff1_dwdz_K_range_0, s->__coeff1_dwdz_K_stride,
-        s->__coeff2_dwdz_Cell_range_0, s->__coeff2_dwdz_K_range_0, s->__coeff2_dwdz_K_stride,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddqz_z_half_Cell_range_0,
-        s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0,
-        s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride,
-        s->__gt_conn_C2E_neighbor_stride, s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride, s->__owner_mask_Cell_range_0,
-        s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0, s->__vertical_cfl_K_stride,
-        s->__vertical_wind_advective_tendency_Cell_range_0, s->__vertical_wind_advective_tendency_K_range_0,
-        s->__vertical_wind_advective_tendency_K_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride,
-        s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, s->cfl_w_limit, s->dtime,
-        self->metrics_level, s->scalfac_exdiff);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -357,28 +340,7 @@ static int run(gts_program *self)
         s->contravariant_correction_at_cells_on_half_levels, s->contravariant_correction_at_edges_on_model_levels,
         s->ddqz_z_half, s->e_bln_c_s, s->geofac_n2s, &self->compute_time, s->gt_conn_C2E, s->gt_conn_C2E2CO,
         s->horizontal_advection_of_w_at_edges_on_half_levels, s->owner_mask, s->vertical_cfl,
-        s->vertical_wind_advective_tendency, s->w, s->wgtfac_c, s->__area_Cell_range_0, s->__coeff1_dwdz_Cell_range_0,
-        s->__coeff1_dwdz_K_range_0, s->__coeff1_dwdz_K_stride, s->__coeff2_dwdz_Cell_range_0,
-        s->__coeff2_dwdz_K_range_0, s->__coeff2_dwdz_K_stride,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddqz_z_half_Cell_range_0,
-        s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0,
-        s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride,
-        s->__gt_conn_C2E_neighbor_stride, s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride, s->__owner_mask_Cell_range_0,
-        s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0, s->__vertical_cfl_K_stride,
-        s->__vertical_wind_advective_tendency_Cell_range_0, s->__vertical_wind_advective_tendency_K_range_0,
-        s->__vertical_wind_advective_tendency_K_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride,
-        s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, s->cfl_w_limit, s->dtime,
-        self->metrics_level, s->scalfac_exdiff);
+        s->vertical_wind_advective_tendency, s->w, s->wgtfac_c, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -580,4 +542,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bf99aea60400fc1f84abd3fcd6ff9fa393dfbfd6fd1d66aa7932a64e55d8174d */
+/* gtstub: sha256 of the text above: 1ee288fdfa54ce610816eacf51087fce3e78d71ecee24ceeda4a1dfa9189eeb9 */

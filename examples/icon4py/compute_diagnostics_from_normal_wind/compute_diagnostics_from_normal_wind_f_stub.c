@@ -275,30 +275,57 @@ static const char *const PARAMETERS[] = {"tangential_wind", "tangential_wind_on_
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
-    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
-    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __inv_dual_edge_length_Edge_range_0,
-    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __rbf_vec_coeff_e_E2C2E_stride,
-    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangent_orientation_Edge_range_0,
-    int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride,
-    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
-    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0,
-    int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
-    int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride,
-    int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride,
-    int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride,
-    int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0, \
+    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0, \
+    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride, \
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, \
+    int32_t __gt_conn_V2C_neighbor_stride, int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
+    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __inv_primal_edge_length_Edge_range_0, \
+    int32_t __rbf_vec_coeff_e_E2C2E_stride, int32_t __rbf_vec_coeff_e_Edge_range_0, \
+    int32_t __tangent_orientation_Edge_range_0, int32_t __tangential_wind_Edge_range_0, \
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, \
+    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0, \
+    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, \
+    int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0, \
+    int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride, \
+    int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride, \
+    int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride, \
+    int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__c_intp_V2C_stride, s->__c_intp_Vertex_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0, \
+    s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0, s->__ddxt_z_full_K_range_0, \
+    s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, \
+    s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2C_neighbor_stride, \
+    s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
+    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
+    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__inv_dual_edge_length_Edge_range_0, \
+    s->__inv_primal_edge_length_Edge_range_0, s->__rbf_vec_coeff_e_E2C2E_stride, s->__rbf_vec_coeff_e_Edge_range_0, \
+    s->__tangent_orientation_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0, \
+    s->__tangential_wind_K_stride, s->__tangential_wind_on_half_levels_Edge_range_0, \
+    s->__tangential_wind_on_half_levels_K_range_0, s->__tangential_wind_on_half_levels_K_stride, s->__vn_Edge_range_0, \
+    s->__vn_K_range_0, s->__vn_K_stride, s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, \
+    s->__vn_on_half_levels_K_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, \
+    s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride, s->__wgtfacq_e_Edge_range_0, \
+    s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *c_intp, double *contravariant_correction_at_edges_on_model_levels, double *ddxn_z_full,
@@ -307,55 +334,12 @@ typedef void sdfg_program(
     double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_dual_edge_length,
     double *inv_primal_edge_length, double *rbf_vec_coeff_e, double *tangent_orientation, double *tangential_wind,
     double *tangential_wind_on_half_levels, double *vn, double *vn_on_half_levels, double *w, double *wgtfac_e,
-    double *wgtfacq_e, int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
-    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
-    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __inv_dual_edge_length_Edge_range_0,
-    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __rbf_vec_coeff_e_E2C2E_stride,
-    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangent_orientation_Edge_range_0,
-    int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride,
-    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
-    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0,
-    int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
-    int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride,
-    int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride,
-    int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride,
-    int32_t gt_metrics_level);
+    double *wgtfacq_e, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__c_intp_V2C_stride, s->__c_intp_Vertex_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0,
-        s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0,
-        s->__ddxt_z_full_K_range_0, s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride,
-        s->__gt_conn_E2C_neighbor_stride, s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2C_neighbor_stride,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__inv_dual_edge_length_Edge_range_0,
-        s->__inv_primal_edge_length_Edge_range_0, s->__rbf_vec_coeff_e_E2C2E_stride, s->__rbf_vec_coeff_e_Edge_range_0,
-        s->__tangent_orientation_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0,
-        s->__tangential_wind_K_stride, s->__tangential_wind_on_half_levels_Edge_range_0,
-        s->__tangential_wind_on_half_levels_K_range_0, s->__tangential_wind_on_half_levels_K_stride,
-        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__vn_on_half_levels_Edge_range_0,
-        s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride, s->__w_Cell_range_0, s->__w_K_range_0,
-        s->__w_K_stride, s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride,
-        s->__wgtfacq_e_Edge_range_0, s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -381,27 +365,7 @@ static int run(gts_program *self)
         s->horizontal_advection_of_w_at_edges_on_half_levels, s->horizontal_kinetic_energy_at_edges_on_model_levels,
         s->inv_dual_edge_length, s->inv_primal_edge_length, s->rbf_vec_coeff_e, s->tangent_orientation,
         s->tangential_wind, s->tangential_wind_on_half_levels, s->vn, s->vn_on_half_levels, s->w, s->wgtfac_e,
-        s->wgtfacq_e, s->__c_intp_V2C_stride, s->__c_intp_Vertex_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0,
-        s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0,
-        s->__ddxt_z_full_K_range_0, s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride,
-        s->__gt_conn_E2C_neighbor_stride, s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2C_neighbor_stride,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-        s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__inv_dual_edge_length_Edge_range_0,
-        s->__inv_primal_edge_length_Edge_range_0, s->__rbf_vec_coeff_e_E2C2E_stride, s->__rbf_vec_coeff_e_Edge_range_0,
-        s->__tangent_orientation_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0,
-        s->__tangential_wind_K_stride, s->__tangential_wind_on_half_levels_Edge_range_0,
-        s->__tangential_wind_on_half_levels_K_range_0, s->__tangential_wind_on_half_levels_K_stride,
-        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__vn_on_half_levels_Edge_range_0,
-        s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride, s->__w_Cell_range_0, s->__w_K_range_0,
-        s->__w_K_stride, s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride,
-        s->__wgtfacq_e_Edge_range_0, s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level);
+        s->wgtfacq_e, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -601,4 +565,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cfeb95062546d566930a487c9eaa8cbda33a20bd97c2bf121808a614efc26022 */
+/* gtstub: sha256 of the text above: 1073dfb79992c6e25c43623cd194a64171227beee4a7fe4b7f78acbf93b5eea9 */

@@ -218,21 +218,39 @@ static const char *const PARAMETERS[] = {"tangential_wind", "tangential_wind_on_
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
-    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
-    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __rbf_vec_coeff_e_E2C2E_stride,
-    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0,
-    int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
-    int32_t __vn_on_half_levels_K_stride, int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0,
-    int32_t __wgtfac_e_K_stride, int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0,
-    int32_t __wgtfacq_e_K_stride, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0, \
+    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0, \
+    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __rbf_vec_coeff_e_E2C2E_stride, \
+    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangential_wind_Edge_range_0, \
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, \
+    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, \
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t __wgtfac_e_Edge_range_0, \
+    int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride, int32_t __wgtfacq_e_Edge_range_0, \
+    int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0, \
+    s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0, s->__ddxt_z_full_K_range_0, \
+    s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__rbf_vec_coeff_e_E2C2E_stride, \
+    s->__rbf_vec_coeff_e_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0, \
+    s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
+    s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride, \
+    s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride, s->__wgtfacq_e_Edge_range_0, \
+    s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *c_intp, double *contravariant_correction_at_edges_on_model_levels, double *ddxn_z_full,
@@ -241,38 +259,12 @@ typedef void sdfg_program(
     double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_dual_edge_length,
     double *inv_primal_edge_length, double *rbf_vec_coeff_e, double *tangent_orientation, double *tangential_wind,
     double *tangential_wind_on_half_levels, double *vn, double *vn_on_half_levels, double *w, double *wgtfac_e,
-    double *wgtfacq_e, int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
-    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
-    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __rbf_vec_coeff_e_E2C2E_stride,
-    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0,
-    int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
-    int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
-    int32_t __vn_on_half_levels_K_stride, int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0,
-    int32_t __wgtfac_e_K_stride, int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0,
-    int32_t __wgtfacq_e_K_stride, int32_t gt_metrics_level);
+    double *wgtfacq_e, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0,
-        s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0,
-        s->__ddxt_z_full_K_range_0, s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__rbf_vec_coeff_e_E2C2E_stride,
-        s->__rbf_vec_coeff_e_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0,
-        s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride,
-        s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride, s->__wgtfacq_e_Edge_range_0,
-        s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -297,20 +289,7 @@ static int run(gts_program *self)
         &self->compute_time, s->gt_conn_E2C2E, s->horizontal_advection_of_w_at_edges_on_half_levels,
         s->horizontal_kinetic_energy_at_edges_on_model_levels, s->inv_dual_edge_length, s->inv_primal_edge_length,
         s->rbf_vec_coeff_e, s->tangent_orientation, s->tangential_wind, s->tangential_wind_on_half_levels, s->vn,
-        s->vn_on_half_levels, s->w, s->wgtfac_e, s->wgtfacq_e,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0,
-        s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0,
-        s->__ddxt_z_full_K_range_0, s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__rbf_vec_coeff_e_E2C2E_stride,
-        s->__rbf_vec_coeff_e_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0,
-        s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
-        s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride,
-        s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride, s->__wgtfacq_e_Edge_range_0,
-        s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level);
+        s->vn_on_half_levels, s->w, s->wgtfac_e, s->wgtfacq_e, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -493,4 +472,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 26b881e271455887f86cb0123a61d46bbe1a0a762068d321ae74e0bc64ac5176 */
+/* gtstub: sha256 of the text above: 1018341630c04c2ffa2f13e0e038aa7fa4722cd20c499c585c0d5cf0dc5def75 */

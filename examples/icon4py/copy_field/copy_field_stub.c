@@ -91,22 +91,25 @@ static const char *const PARAMETERS[] = {"old_f", "new_f"};
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __new_f_Cell_range_0, int32_t __new_f_Cell_range_1, int32_t __new_f_K_range_0, int32_t __new_f_K_range_1,
-    int32_t __new_f_K_stride, int32_t __old_f_Cell_range_0, int32_t __old_f_K_range_0, int32_t __old_f_K_stride,
-    int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __new_f_Cell_range_0, int32_t __new_f_Cell_range_1, int32_t __new_f_K_range_0, int32_t __new_f_K_range_1, \
+    int32_t __new_f_K_stride, int32_t __old_f_Cell_range_0, int32_t __old_f_K_range_0, int32_t __old_f_K_stride, \
+    int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__new_f_Cell_range_0, s->__new_f_Cell_range_1, s->__new_f_K_range_0, s->__new_f_K_range_1, s->__new_f_K_stride, \
+    s->__old_f_Cell_range_0, s->__old_f_K_range_0, s->__old_f_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
-    void *, double *gt_compute_time, double *new_f, double *old_f, int32_t __new_f_Cell_range_0,
-    int32_t __new_f_Cell_range_1, int32_t __new_f_K_range_0, int32_t __new_f_K_range_1, int32_t __new_f_K_stride,
-    int32_t __old_f_Cell_range_0, int32_t __old_f_K_range_0, int32_t __old_f_K_stride, int32_t gt_metrics_level);
+    void *, double *gt_compute_time, double *new_f, double *old_f, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__new_f_Cell_range_0, s->__new_f_Cell_range_1, s->__new_f_K_range_0, s->__new_f_K_range_1,
-        s->__new_f_K_stride, s->__old_f_Cell_range_0, s->__old_f_K_range_0, s->__old_f_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -127,9 +130,7 @@ static int run(gts_program *self)
     const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
-        self->sdfg, &self->compute_time, s->new_f, s->old_f, s->__new_f_Cell_range_0, s->__new_f_Cell_range_1,
-        s->__new_f_K_range_0, s->__new_f_K_range_1, s->__new_f_K_stride, s->__old_f_Cell_range_0, s->__old_f_K_range_0,
-        s->__old_f_K_stride, self->metrics_level);
+        self->sdfg, &self->compute_time, s->new_f, s->old_f, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -254,4 +255,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2a3551fd7af6c5b29268890732c64254093160af8f134fffb7cdd6b55c52392e */
+/* gtstub: sha256 of the text above: b0b8fee24746ad1565ebe3af098eadcaea6411b7be722fa4962970f352d3a023 */

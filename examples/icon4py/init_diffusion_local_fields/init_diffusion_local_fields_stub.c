@@ -122,32 +122,32 @@ static const char *const PARAMETERS[] = {"k4", "dyn_substeps", "hdiff_smag_fac",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride,
-    int32_t __enh_smag_fac_K_range_0, int32_t __enh_smag_fac_K_range_1, int32_t __enh_smag_fac_K_stride,
-    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride,
-    int32_t __vect_a_K_range_0, int32_t __vect_a_K_stride, double dyn_substeps, int32_t gt_metrics_level,
-    double hdiff_smag_fac, double hdiff_smag_fac2, double hdiff_smag_fac3, double hdiff_smag_fac4, double hdiff_smag_z,
-    double hdiff_smag_z2, double hdiff_smag_z3, double hdiff_smag_z4, double k4);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride, \
+    int32_t __enh_smag_fac_K_range_0, int32_t __enh_smag_fac_K_range_1, int32_t __enh_smag_fac_K_stride, \
+    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride, \
+    int32_t __vect_a_K_range_0, int32_t __vect_a_K_stride, double dyn_substeps, int32_t gt_metrics_level, \
+    double hdiff_smag_fac, double hdiff_smag_fac2, double hdiff_smag_fac3, double hdiff_smag_fac4, \
+    double hdiff_smag_z, double hdiff_smag_z2, double hdiff_smag_z3, double hdiff_smag_z4, double k4
+
+#define INIT_ARGUMENTS() \
+    s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, \
+    s->__enh_smag_fac_K_range_0, s->__enh_smag_fac_K_range_1, s->__enh_smag_fac_K_stride, s->__smag_limit_K_range_0, \
+    s->__smag_limit_K_range_1, s->__smag_limit_K_stride, s->__vect_a_K_range_0, s->__vect_a_K_stride, s->dyn_substeps, \
+    self->metrics_level, s->hdiff_smag_fac, s->hdiff_smag_fac2, s->hdiff_smag_fac3, s->hdiff_smag_fac4, \
+    s->hdiff_smag_z, s->hdiff_smag_z2, s->hdiff_smag_z3, s->hdiff_smag_z4, s->k4
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *diff_multfac_vn, double *enh_smag_fac, double *gt_compute_time, double *smag_limit, double *vect_a,
-    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride,
-    int32_t __enh_smag_fac_K_range_0, int32_t __enh_smag_fac_K_range_1, int32_t __enh_smag_fac_K_stride,
-    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride,
-    int32_t __vect_a_K_range_0, int32_t __vect_a_K_stride, double dyn_substeps, int32_t gt_metrics_level,
-    double hdiff_smag_fac, double hdiff_smag_fac2, double hdiff_smag_fac3, double hdiff_smag_fac4, double hdiff_smag_z,
-    double hdiff_smag_z2, double hdiff_smag_z3, double hdiff_smag_z4, double k4);
+    INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride,
-        s->__enh_smag_fac_K_range_0, s->__enh_smag_fac_K_range_1, s->__enh_smag_fac_K_stride, s->__smag_limit_K_range_0,
-        s->__smag_limit_K_range_1, s->__smag_limit_K_stride, s->__vect_a_K_range_0, s->__vect_a_K_stride,
-        s->dyn_substeps, self->metrics_level, s->hdiff_smag_fac, s->hdiff_smag_fac2, s->hdiff_smag_fac3,
-        s->hdiff_smag_fac4, s->hdiff_smag_z, s->hdiff_smag_z2, s->hdiff_smag_z3, s->hdiff_smag_z4, s->k4);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -169,11 +169,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->diff_multfac_vn, s->enh_smag_fac, &self->compute_time, s->smag_limit, s->vect_a,
-        s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride,
-        s->__enh_smag_fac_K_range_0, s->__enh_smag_fac_K_range_1, s->__enh_smag_fac_K_stride, s->__smag_limit_K_range_0,
-        s->__smag_limit_K_range_1, s->__smag_limit_K_stride, s->__vect_a_K_range_0, s->__vect_a_K_stride,
-        s->dyn_substeps, self->metrics_level, s->hdiff_smag_fac, s->hdiff_smag_fac2, s->hdiff_smag_fac3,
-        s->hdiff_smag_fac4, s->hdiff_smag_z, s->hdiff_smag_z2, s->hdiff_smag_z3, s->hdiff_smag_z4, s->k4);
+        INIT_ARGUMENTS());
     return 0;
 }
 
@@ -352,4 +348,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4d38e669f40d0503cc4cb509d97c29d97ff3540eeed18228cd154c29ae3d9170 */
+/* gtstub: sha256 of the text above: 771da5298ed0d0454923fd3e63bce09501352ba12f581ef12b52ad409867e8a0 */

@@ -69,21 +69,24 @@ static const char *const PARAMETERS[] = {"physical_heights", "diff_multfac_n2w",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, int32_t __physical_heights_K_range_0,
-    int32_t __physical_heights_K_stride, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, int32_t __physical_heights_K_range_0, \
+    int32_t __physical_heights_K_stride, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__physical_heights_K_range_0, \
+    s->__physical_heights_K_stride, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
-    void *, double *diff_multfac_n2w, double *gt_compute_time, double *physical_heights,
-    int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, int32_t __physical_heights_K_range_0,
-    int32_t __physical_heights_K_stride, int32_t gt_metrics_level);
+    void *, double *diff_multfac_n2w, double *gt_compute_time, double *physical_heights, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__physical_heights_K_range_0,
-        s->__physical_heights_K_stride, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -104,9 +107,7 @@ static int run(gts_program *self)
     const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_n2w, &self->compute_time, s->physical_heights, s->__diff_multfac_n2w_K_range_0,
-        s->__diff_multfac_n2w_K_stride, s->__physical_heights_K_range_0, s->__physical_heights_K_stride,
-        self->metrics_level);
+        self->sdfg, s->diff_multfac_n2w, &self->compute_time, s->physical_heights, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -237,4 +238,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b4a92d665bc0d73a8231bd3b6815a1807d8f686f615fcf17927cb59538ecf688 */
+/* gtstub: sha256 of the text above: 7f313413395550502d918175328f3e280940979d28df7962d767008ffd8f0d2b */

@@ -120,30 +120,30 @@ static const char *const PARAMETERS[] = {"p_e_in", "ptr_coeff_1", "ptr_coeff_2",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __gt_conn_V2E_neighbor_stride, int32_t __p_e_in_Edge_range_0, int32_t __p_e_in_K_range_0,
-    int32_t __p_e_in_K_stride, int32_t __p_u_out_K_range_0, int32_t __p_u_out_K_stride,
-    int32_t __p_u_out_Vertex_range_0, int32_t __p_v_out_K_range_0, int32_t __p_v_out_K_stride,
-    int32_t __p_v_out_Vertex_range_0, int32_t __ptr_coeff_1_V2E_stride, int32_t __ptr_coeff_1_Vertex_range_0,
-    int32_t __ptr_coeff_2_V2E_stride, int32_t __ptr_coeff_2_Vertex_range_0, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __gt_conn_V2E_neighbor_stride, int32_t __p_e_in_Edge_range_0, int32_t __p_e_in_K_range_0, \
+    int32_t __p_e_in_K_stride, int32_t __p_u_out_K_range_0, int32_t __p_u_out_K_stride, \
+    int32_t __p_u_out_Vertex_range_0, int32_t __p_v_out_K_range_0, int32_t __p_v_out_K_stride, \
+    int32_t __p_v_out_Vertex_range_0, int32_t __ptr_coeff_1_V2E_stride, int32_t __ptr_coeff_1_Vertex_range_0, \
+    int32_t __ptr_coeff_2_V2E_stride, int32_t __ptr_coeff_2_Vertex_range_0, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__gt_conn_V2E_neighbor_stride, s->__p_e_in_Edge_range_0, s->__p_e_in_K_range_0, s->__p_e_in_K_stride, \
+    s->__p_u_out_K_range_0, s->__p_u_out_K_stride, s->__p_u_out_Vertex_range_0, s->__p_v_out_K_range_0, \
+    s->__p_v_out_K_stride, s->__p_v_out_Vertex_range_0, s->__ptr_coeff_1_V2E_stride, s->__ptr_coeff_1_Vertex_range_0, \
+    s->__ptr_coeff_2_V2E_stride, s->__ptr_coeff_2_Vertex_range_0, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *gt_compute_time, int32_t *gt_conn_V2E, double *p_e_in, double *p_u_out, double *p_v_out,
-    double *ptr_coeff_1, double *ptr_coeff_2, int32_t __gt_conn_V2E_neighbor_stride, int32_t __p_e_in_Edge_range_0,
-    int32_t __p_e_in_K_range_0, int32_t __p_e_in_K_stride, int32_t __p_u_out_K_range_0, int32_t __p_u_out_K_stride,
-    int32_t __p_u_out_Vertex_range_0, int32_t __p_v_out_K_range_0, int32_t __p_v_out_K_stride,
-    int32_t __p_v_out_Vertex_range_0, int32_t __ptr_coeff_1_V2E_stride, int32_t __ptr_coeff_1_Vertex_range_0,
-    int32_t __ptr_coeff_2_V2E_stride, int32_t __ptr_coeff_2_Vertex_range_0, int32_t gt_metrics_level);
+    double *ptr_coeff_1, double *ptr_coeff_2, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__gt_conn_V2E_neighbor_stride, s->__p_e_in_Edge_range_0, s->__p_e_in_K_range_0, s->__p_e_in_K_stride,
-        s->__p_u_out_K_range_0, s->__p_u_out_K_stride, s->__p_u_out_Vertex_range_0, s->__p_v_out_K_range_0,
-        s->__p_v_out_K_stride, s->__p_v_out_Vertex_range_0, s->__ptr_coeff_1_V2E_stride,
-        s->__ptr_coeff_1_Vertex_range_0, s->__ptr_coeff_2_V2E_stride, s->__ptr_coeff_2_Vertex_range_0,
-        self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -165,11 +165,7 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, &self->compute_time, s->gt_conn_V2E, s->p_e_in, s->p_u_out, s->p_v_out, s->ptr_coeff_1,
-        s->ptr_coeff_2, s->__gt_conn_V2E_neighbor_stride, s->__p_e_in_Edge_range_0, s->__p_e_in_K_range_0,
-        s->__p_e_in_K_stride, s->__p_u_out_K_range_0, s->__p_u_out_K_stride, s->__p_u_out_Vertex_range_0,
-        s->__p_v_out_K_range_0, s->__p_v_out_K_stride, s->__p_v_out_Vertex_range_0, s->__ptr_coeff_1_V2E_stride,
-        s->__ptr_coeff_1_Vertex_range_0, s->__ptr_coeff_2_V2E_stride, s->__ptr_coeff_2_Vertex_range_0,
-        self->metrics_level);
+        s->ptr_coeff_2, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -313,4 +309,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d012d7380368e148267f9cebd15d75cbedafdf10e2ac2f74c19e5fe972c7f49a */
+/* gtstub: sha256 of the text above: 0bcea391b41f2c0bb377bd4068bb28f51ac8e130554a008edcc7cd9da285a608 */

@@ -85,21 +85,24 @@ static const char *const PARAMETERS[] = {"field", "factor", "scaled_field"};
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __field_K_range_0, int32_t __field_K_stride, int32_t __scaled_field_K_range_0,
-    int32_t __scaled_field_K_range_1, int32_t __scaled_field_K_stride, double factor, int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __field_K_range_0, int32_t __field_K_stride, int32_t __scaled_field_K_range_0, \
+    int32_t __scaled_field_K_range_1, int32_t __scaled_field_K_stride, double factor, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__field_K_range_0, s->__field_K_stride, s->__scaled_field_K_range_0, s->__scaled_field_K_range_1, \
+    s->__scaled_field_K_stride, s->factor, self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
-    void *, double *field, double *gt_compute_time, double *scaled_field, int32_t __field_K_range_0,
-    int32_t __field_K_stride, int32_t __scaled_field_K_range_0, int32_t __scaled_field_K_range_1,
-    int32_t __scaled_field_K_stride, double factor, int32_t gt_metrics_level);
+    void *, double *field, double *gt_compute_time, double *scaled_field, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__field_K_range_0, s->__field_K_stride, s->__scaled_field_K_range_0, s->__scaled_field_K_range_1,
-        s->__scaled_field_K_stride, s->factor, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -120,9 +123,7 @@ static int run(gts_program *self)
     const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
-        self->sdfg, s->field, &self->compute_time, s->scaled_field, s->__field_K_range_0, s->__field_K_stride,
-        s->__scaled_field_K_range_0, s->__scaled_field_K_range_1, s->__scaled_field_K_stride, s->factor,
-        self->metrics_level);
+        self->sdfg, s->field, &self->compute_time, s->scaled_field, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -256,4 +257,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f7b121ac596799f4d0198198a288c19e9649b06b3588511053c4836ef77bc680 */
+/* gtstub: sha256 of the text above: 7602a219b8b1a580d898fb0ea718c7172547914c4134d5091febd5701495a6b2 */

@@ -64,24 +64,26 @@ static const char *const PARAMETERS[] = {"k4", "hdiff_efdt_ratio", "diff_multfac
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride,
-    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride,
-    int32_t gt_metrics_level, double hdiff_efdt_ratio, double k4);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride, \
+    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride, \
+    int32_t gt_metrics_level, double hdiff_efdt_ratio, double k4
+
+#define INIT_ARGUMENTS() \
+    s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, \
+    s->__smag_limit_K_range_0, s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level, \
+    s->hdiff_efdt_ratio, s->k4
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
-    void *, double *diff_multfac_vn, double *gt_compute_time, double *smag_limit, int32_t __diff_multfac_vn_K_range_0,
-    int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride, int32_t __smag_limit_K_range_0,
-    int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride, int32_t gt_metrics_level, double hdiff_efdt_ratio,
-    double k4);
+    void *, double *diff_multfac_vn, double *gt_compute_time, double *smag_limit, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride,
-        s->__smag_limit_K_range_0, s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level,
-        s->hdiff_efdt_ratio, s->k4);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -102,9 +104,7 @@ static int run(gts_program *self)
     const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_vn, &self->compute_time, s->smag_limit, s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, s->__smag_limit_K_range_0,
-        s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level, s->hdiff_efdt_ratio, s->k4);
+        self->sdfg, s->diff_multfac_vn, &self->compute_time, s->smag_limit, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -242,4 +242,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f87fc8652abc8c580daf820e26db49e1e30abc0429e8de607a6310f5150c4e8b */
+/* gtstub: sha256 of the text above: 63e0737963103d9578771d93597a8b51deec216e7cf1e8788816558fbac701d0 */

@@ -416,51 +416,101 @@ static const char *const PARAMETERS[] = {"next_w", "next_rho", "next_exner", "ne
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
-    int32_t __corrector_vertical_wind_advective_tendency_Cell_range_0,
-    int32_t __corrector_vertical_wind_advective_tendency_K_range_0,
-    int32_t __corrector_vertical_wind_advective_tendency_K_stride, int32_t __current_exner_Cell_range_0,
-    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0,
-    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0,
-    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0,
-    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride,
-    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_Cell_range_0,
-    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_K_range_0,
-    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_K_stride,
-    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_Cell_range_0,
-    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_range_0,
-    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_stride,
-    int32_t __exner_dynamical_increment_Cell_range_0, int32_t __exner_dynamical_increment_K_range_0,
-    int32_t __exner_dynamical_increment_K_stride, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0,
-    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride,
-    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, int32_t __exner_w_implicit_weight_parameter_Cell_range_0,
-    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __inv_ddqz_z_full_Cell_range_0, int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride,
-    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0,
-    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0,
-    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0,
-    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0,
-    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0,
-    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride,
-    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride,
-    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0,
-    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0,
-    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride,
-    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0,
-    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
-    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, int32_t __theta_v_flux_at_edges_on_model_levels_K_stride,
-    double dtime, int32_t gt_metrics_level, double ndyn_substeps_var, double r_nsubsteps);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, \
+    int32_t __corrector_vertical_wind_advective_tendency_Cell_range_0, \
+    int32_t __corrector_vertical_wind_advective_tendency_K_range_0, \
+    int32_t __corrector_vertical_wind_advective_tendency_K_stride, int32_t __current_exner_Cell_range_0, \
+    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0, \
+    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0, \
+    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0, \
+    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0, \
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, \
+    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_K_range_0, \
+    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_K_stride, \
+    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_range_0, \
+    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_stride, \
+    int32_t __exner_dynamical_increment_Cell_range_0, int32_t __exner_dynamical_increment_K_range_0, \
+    int32_t __exner_dynamical_increment_K_stride, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0, \
+    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride, \
+    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, \
+    int32_t __exner_w_implicit_weight_parameter_Cell_range_0, int32_t __geofac_div_C2E_stride, \
+    int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __inv_ddqz_z_full_Cell_range_0, \
+    int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride, \
+    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0, \
+    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0, \
+    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0, \
+    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0, \
+    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0, \
+    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, \
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, \
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride, \
+    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0, \
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride, \
+    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0, \
+    int32_t __predictor_vertical_wind_advective_tendency_K_range_0, \
+    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0, \
+    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __reference_exner_at_cells_on_model_levels_K_range_0, \
+    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride, \
+    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0, \
+    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, \
+    int32_t __theta_v_flux_at_edges_on_model_levels_K_stride, double dtime, int32_t gt_metrics_level, \
+    double ndyn_substeps_var, double r_nsubsteps
+
+#define INIT_ARGUMENTS() \
+    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_stride, \
+    s->__corrector_vertical_wind_advective_tendency_Cell_range_0, \
+    s->__corrector_vertical_wind_advective_tendency_K_range_0, \
+    s->__corrector_vertical_wind_advective_tendency_K_stride, s->__current_exner_Cell_range_0, \
+    s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0, \
+    s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0, \
+    s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0, \
+    s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0, \
+    s->__ddqz_z_half_K_stride, s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_Cell_range_0, \
+    s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_K_range_0, \
+    s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_K_stride, \
+    s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_Cell_range_0, \
+    s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_range_0, \
+    s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_stride, \
+    s->__exner_dynamical_increment_Cell_range_0, s->__exner_dynamical_increment_K_range_0, \
+    s->__exner_dynamical_increment_K_stride, s->__exner_tendency_due_to_slow_physics_Cell_range_0, \
+    s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride, \
+    s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0, \
+    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, \
+    s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride, \
+    s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0, \
+    s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0, \
+    s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride, \
+    s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride, s->__next_w_Cell_range_0, \
+    s->__next_w_K_range_0, s->__next_w_K_stride, s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
+    s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, \
+    s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
+    s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride, \
+    s->__predictor_vertical_wind_advective_tendency_Cell_range_0, \
+    s->__predictor_vertical_wind_advective_tendency_K_range_0, \
+    s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0, \
+    s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0, \
+    s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride, \
+    s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0, \
+    s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0, \
+    s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride, \
+    s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0, \
+    s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->dtime, self->metrics_level, s->ndyn_substeps_var, \
+    s->r_nsubsteps
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *contravariant_correction_at_cells_on_half_levels,
@@ -475,97 +525,12 @@ typedef void sdfg_program(
     double *perturbed_exner_at_cells_on_model_levels, double *predictor_vertical_wind_advective_tendency,
     double *rayleigh_damping_factor, double *reference_exner_at_cells_on_model_levels,
     double *rho_at_cells_on_half_levels, double *rho_iau_increment, double *theta_v_at_cells_on_half_levels,
-    double *theta_v_flux_at_edges_on_model_levels,
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
-    int32_t __corrector_vertical_wind_advective_tendency_Cell_range_0,
-    int32_t __corrector_vertical_wind_advective_tendency_K_range_0,
-    int32_t __corrector_vertical_wind_advective_tendency_K_stride, int32_t __current_exner_Cell_range_0,
-    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0,
-    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0,
-    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0,
-    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride,
-    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_Cell_range_0,
-    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_K_range_0,
-    int32_t __dynamical_vertical_mass_flux_at_cells_on_half_levels_K_stride,
-    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_Cell_range_0,
-    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_range_0,
-    int32_t __dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_stride,
-    int32_t __exner_dynamical_increment_Cell_range_0, int32_t __exner_dynamical_increment_K_range_0,
-    int32_t __exner_dynamical_increment_K_stride, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0,
-    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride,
-    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, int32_t __exner_w_implicit_weight_parameter_Cell_range_0,
-    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride,
-    int32_t __inv_ddqz_z_full_Cell_range_0, int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride,
-    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0,
-    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0,
-    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0,
-    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0,
-    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0,
-    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride,
-    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride,
-    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0,
-    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0,
-    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride,
-    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0,
-    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
-    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, int32_t __theta_v_flux_at_edges_on_model_levels_K_stride,
-    double dtime, int32_t gt_metrics_level, double ndyn_substeps_var, double r_nsubsteps);
+    double *theta_v_flux_at_edges_on_model_levels, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride,
-        s->__corrector_vertical_wind_advective_tendency_Cell_range_0,
-        s->__corrector_vertical_wind_advective_tendency_K_range_0,
-        s->__corrector_vertical_wind_advective_tendency_K_stride, s->__current_exner_Cell_range_0,
-        s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0,
-        s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0,
-        s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0,
-        s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0,
-        s->__ddqz_z_half_K_stride, s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_Cell_range_0,
-        s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_K_range_0,
-        s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_K_stride,
-        s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_Cell_range_0,
-        s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_range_0,
-        s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_stride,
-        s->__exner_dynamical_increment_Cell_range_0, s->__exner_dynamical_increment_K_range_0,
-        s->__exner_dynamical_increment_K_stride, s->__exner_tendency_due_to_slow_physics_Cell_range_0,
-        s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride,
-        s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0,
-        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride,
-        s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride,
-        s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0,
-        s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0,
-        s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride,
-        s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride,
-        s->__next_w_Cell_range_0, s->__next_w_K_range_0, s->__next_w_K_stride,
-        s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0,
-        s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride,
-        s->__predictor_vertical_wind_advective_tendency_Cell_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0,
-        s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride,
-        s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0,
-        s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0,
-        s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride,
-        s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0,
-        s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->dtime, self->metrics_level, s->ndyn_substeps_var,
-        s->r_nsubsteps);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -596,48 +561,7 @@ static int run(gts_program *self)
         s->nonhydro_buoy_at_cells_on_half_levels, s->perturbed_exner_at_cells_on_model_levels,
         s->predictor_vertical_wind_advective_tendency, s->rayleigh_damping_factor,
         s->reference_exner_at_cells_on_model_levels, s->rho_at_cells_on_half_levels, s->rho_iau_increment,
-        s->theta_v_at_cells_on_half_levels, s->theta_v_flux_at_edges_on_model_levels,
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride,
-        s->__corrector_vertical_wind_advective_tendency_Cell_range_0,
-        s->__corrector_vertical_wind_advective_tendency_K_range_0,
-        s->__corrector_vertical_wind_advective_tendency_K_stride, s->__current_exner_Cell_range_0,
-        s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0,
-        s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0,
-        s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0,
-        s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0,
-        s->__ddqz_z_half_K_stride, s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_Cell_range_0,
-        s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_K_range_0,
-        s->__dynamical_vertical_mass_flux_at_cells_on_half_levels_K_stride,
-        s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_Cell_range_0,
-        s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_range_0,
-        s->__dynamical_vertical_volumetric_flux_at_cells_on_half_levels_K_stride,
-        s->__exner_dynamical_increment_Cell_range_0, s->__exner_dynamical_increment_K_range_0,
-        s->__exner_dynamical_increment_K_stride, s->__exner_tendency_due_to_slow_physics_Cell_range_0,
-        s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride,
-        s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0,
-        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride,
-        s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride,
-        s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0,
-        s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0,
-        s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride,
-        s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride,
-        s->__next_w_Cell_range_0, s->__next_w_K_range_0, s->__next_w_K_stride,
-        s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0,
-        s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride,
-        s->__predictor_vertical_wind_advective_tendency_Cell_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0,
-        s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride,
-        s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0,
-        s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0,
-        s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride,
-        s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0,
-        s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->dtime, self->metrics_level, s->ndyn_substeps_var,
-        s->r_nsubsteps);
+        s->theta_v_at_cells_on_half_levels, s->theta_v_flux_at_edges_on_model_levels, INIT_ARGUMENTS());
     return 0;
 }
 
@@ -890,4 +814,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9efc399e08903d093fbb67c1316998206029a5547178e39458ef4f5bcc91d7ed */
+/* gtstub: sha256 of the text above: cb0ac0454abea1ec805c22041ea233b50003de90ecad05e9b245b5132a064aaa */

@@ -418,48 +418,93 @@ static const char *const PARAMETERS[] = {"contravariant_correction_at_cells_on_h
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __current_exner_Cell_range_0,
-    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0,
-    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0,
-    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0,
-    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride,
-    int32_t __dwdz_at_cells_on_model_levels_Cell_range_0, int32_t __dwdz_at_cells_on_model_levels_K_range_0,
-    int32_t __dwdz_at_cells_on_model_levels_K_stride, int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0,
-    int32_t __exner_tendency_due_to_slow_physics_Cell_range_0, int32_t __exner_tendency_due_to_slow_physics_K_range_0,
-    int32_t __exner_tendency_due_to_slow_physics_K_stride, int32_t __exner_w_explicit_weight_parameter_Cell_range_0,
-    int32_t __exner_w_implicit_weight_parameter_Cell_range_0, int32_t __geofac_div_C2E_stride,
-    int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __inv_ddqz_z_full_Cell_range_0,
-    int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride,
-    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0,
-    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0,
-    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0,
-    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0,
-    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0,
-    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride,
-    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride,
-    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0,
-    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0,
-    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride,
-    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0,
-    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
-    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, int32_t __theta_v_flux_at_edges_on_model_levels_K_stride,
-    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
-    int32_t __wgtfacq_c_Cell_range_0, int32_t __wgtfacq_c_K_range_0, int32_t __wgtfacq_c_K_stride, double dtime,
-    int32_t gt_metrics_level);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __current_exner_Cell_range_0, \
+    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0, \
+    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0, \
+    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0, \
+    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0, \
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, \
+    int32_t __dwdz_at_cells_on_model_levels_Cell_range_0, int32_t __dwdz_at_cells_on_model_levels_K_range_0, \
+    int32_t __dwdz_at_cells_on_model_levels_K_stride, int32_t __e_bln_c_s_C2E_stride, \
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0, \
+    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride, \
+    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, \
+    int32_t __exner_w_implicit_weight_parameter_Cell_range_0, int32_t __geofac_div_C2E_stride, \
+    int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __inv_ddqz_z_full_Cell_range_0, \
+    int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride, \
+    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0, \
+    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0, \
+    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0, \
+    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0, \
+    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0, \
+    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, \
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, \
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride, \
+    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0, \
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride, \
+    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0, \
+    int32_t __predictor_vertical_wind_advective_tendency_K_range_0, \
+    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0, \
+    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0, \
+    int32_t __reference_exner_at_cells_on_model_levels_K_range_0, \
+    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0, \
+    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride, \
+    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0, \
+    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0, \
+    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, \
+    int32_t __theta_v_flux_at_edges_on_model_levels_K_stride, int32_t __wgtfac_c_Cell_range_0, \
+    int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride, int32_t __wgtfacq_c_Cell_range_0, \
+    int32_t __wgtfacq_c_K_range_0, int32_t __wgtfacq_c_K_stride, double dtime, int32_t gt_metrics_level
+
+#define INIT_ARGUMENTS() \
+    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_range_0, \
+    s->__contravariant_correction_at_cells_on_half_levels_K_stride, \
+    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
+    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__current_exner_Cell_range_0, \
+    s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0, \
+    s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0, \
+    s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0, \
+    s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0, \
+    s->__ddqz_z_half_K_stride, s->__dwdz_at_cells_on_model_levels_Cell_range_0, \
+    s->__dwdz_at_cells_on_model_levels_K_range_0, s->__dwdz_at_cells_on_model_levels_K_stride, \
+    s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__exner_tendency_due_to_slow_physics_Cell_range_0, \
+    s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride, \
+    s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0, \
+    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, \
+    s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride, \
+    s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0, \
+    s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0, \
+    s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride, \
+    s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride, s->__next_w_Cell_range_0, \
+    s->__next_w_K_range_0, s->__next_w_K_stride, s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
+    s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, \
+    s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
+    s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride, \
+    s->__predictor_vertical_wind_advective_tendency_Cell_range_0, \
+    s->__predictor_vertical_wind_advective_tendency_K_range_0, \
+    s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0, \
+    s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0, \
+    s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride, \
+    s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0, \
+    s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0, \
+    s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride, \
+    s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0, \
+    s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, \
+    s->__wgtfac_c_K_stride, s->__wgtfacq_c_Cell_range_0, s->__wgtfacq_c_K_range_0, s->__wgtfacq_c_K_stride, s->dtime, \
+    self->metrics_level
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *contravariant_correction_at_cells_on_half_levels,
@@ -473,90 +518,12 @@ typedef void sdfg_program(
     double *perturbed_exner_at_cells_on_model_levels, double *predictor_vertical_wind_advective_tendency,
     double *rayleigh_damping_factor, double *reference_exner_at_cells_on_model_levels,
     double *rho_at_cells_on_half_levels, double *rho_iau_increment, double *theta_v_at_cells_on_half_levels,
-    double *theta_v_flux_at_edges_on_model_levels, double *wgtfac_c, double *wgtfacq_c,
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __current_exner_Cell_range_0,
-    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0,
-    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0,
-    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0,
-    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0,
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride,
-    int32_t __dwdz_at_cells_on_model_levels_Cell_range_0, int32_t __dwdz_at_cells_on_model_levels_K_range_0,
-    int32_t __dwdz_at_cells_on_model_levels_K_stride, int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0,
-    int32_t __exner_tendency_due_to_slow_physics_Cell_range_0, int32_t __exner_tendency_due_to_slow_physics_K_range_0,
-    int32_t __exner_tendency_due_to_slow_physics_K_stride, int32_t __exner_w_explicit_weight_parameter_Cell_range_0,
-    int32_t __exner_w_implicit_weight_parameter_Cell_range_0, int32_t __geofac_div_C2E_stride,
-    int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __inv_ddqz_z_full_Cell_range_0,
-    int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride,
-    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0,
-    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0,
-    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0,
-    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0,
-    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0,
-    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride,
-    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride,
-    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_range_0,
-    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0,
-    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_range_0,
-    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0,
-    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride,
-    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0,
-    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
-    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, int32_t __theta_v_flux_at_edges_on_model_levels_K_stride,
-    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
-    int32_t __wgtfacq_c_Cell_range_0, int32_t __wgtfacq_c_K_range_0, int32_t __wgtfacq_c_K_stride, double dtime,
-    int32_t gt_metrics_level);
+    double *theta_v_flux_at_edges_on_model_levels, double *wgtfac_c, double *wgtfacq_c, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__current_exner_Cell_range_0,
-        s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0,
-        s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0,
-        s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0,
-        s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0,
-        s->__ddqz_z_half_K_stride, s->__dwdz_at_cells_on_model_levels_Cell_range_0,
-        s->__dwdz_at_cells_on_model_levels_K_range_0, s->__dwdz_at_cells_on_model_levels_K_stride,
-        s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__exner_tendency_due_to_slow_physics_Cell_range_0,
-        s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride,
-        s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0,
-        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride,
-        s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride,
-        s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0,
-        s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0,
-        s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride,
-        s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride,
-        s->__next_w_Cell_range_0, s->__next_w_K_range_0, s->__next_w_K_stride,
-        s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0,
-        s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride,
-        s->__predictor_vertical_wind_advective_tendency_Cell_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0,
-        s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride,
-        s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0,
-        s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0,
-        s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride,
-        s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0,
-        s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0,
-        s->__wgtfac_c_K_stride, s->__wgtfacq_c_Cell_range_0, s->__wgtfacq_c_K_range_0, s->__wgtfacq_c_K_stride,
-        s->dtime, self->metrics_level);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -587,43 +554,7 @@ static int run(gts_program *self)
         s->predictor_vertical_wind_advective_tendency, s->rayleigh_damping_factor,
         s->reference_exner_at_cells_on_model_levels, s->rho_at_cells_on_half_levels, s->rho_iau_increment,
         s->theta_v_at_cells_on_half_levels, s->theta_v_flux_at_edges_on_model_levels, s->wgtfac_c, s->wgtfacq_c,
-        s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_range_0,
-        s->__contravariant_correction_at_cells_on_half_levels_K_stride,
-        s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_range_0,
-        s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__current_exner_Cell_range_0,
-        s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0,
-        s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0,
-        s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0,
-        s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0,
-        s->__ddqz_z_half_K_stride, s->__dwdz_at_cells_on_model_levels_Cell_range_0,
-        s->__dwdz_at_cells_on_model_levels_K_range_0, s->__dwdz_at_cells_on_model_levels_K_stride,
-        s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__exner_tendency_due_to_slow_physics_Cell_range_0,
-        s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride,
-        s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0,
-        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride,
-        s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride,
-        s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0,
-        s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0,
-        s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride,
-        s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride,
-        s->__next_w_Cell_range_0, s->__next_w_K_range_0, s->__next_w_K_stride,
-        s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0,
-        s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride,
-        s->__predictor_vertical_wind_advective_tendency_Cell_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_range_0,
-        s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0,
-        s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0,
-        s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride,
-        s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0,
-        s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0,
-        s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride,
-        s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0,
-        s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0,
-        s->__wgtfac_c_K_stride, s->__wgtfacq_c_Cell_range_0, s->__wgtfacq_c_K_range_0, s->__wgtfacq_c_K_stride,
-        s->dtime, self->metrics_level);
+        INIT_ARGUMENTS());
     return 0;
 }
 
@@ -868,4 +799,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6f45b45e20ca7393f2231f8ff2b5c519b7fbea7c8dbe580fa3f639928ccda5a1 */
+/* gtstub: sha256 of the text above: cf955f341c1e2fdd1ee794733a57ca7cffb0396b13551a07d8acc9f5c6a5fae8 */

@@ -7,16 +7,21 @@ import textwrap
 WIDTH = 120
 
 
-def pack(text: str) -> str:
+def pack(text: str, width: int = WIDTH) -> str:
     """Fills lines with items, which come one a line. The first item of a line keeps its indentation."""
     packed: list[str] = []
     for line in text.splitlines():
         glue = "" if packed and packed[-1].endswith(("(", "{")) else " "
-        if packed and len(packed[-1]) + len(glue) + len(line.strip()) <= WIDTH:
+        if packed and len(packed[-1]) + len(glue) + len(line.strip()) <= width:
             packed[-1] += glue + line.strip()
         else:
             packed.append(line)
     return joined(packed)
+
+
+def pack_macro(text: str) -> str:
+    """The same for the lines of a macro of C: each but the last ends with a backslash."""
+    return " \\\n".join(pack(text, WIDTH - 2).splitlines()) + "\n"
 
 
 def align(text: str, begin: str, end: str) -> str:

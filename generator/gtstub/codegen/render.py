@@ -77,6 +77,7 @@ def environment() -> jinja2.Environment:
         "c_name": lambda dtype: NAMES[dtype].c,
         "literal": literal,
         "pack": layout.pack,
+        "pack_macro": layout.pack_macro,
         "repr": repr,
     }
     for language in LANGUAGES.values():

@@ -520,6 +520,12 @@ class CallPlan:
         """The size of the slots in `checked_scalars`, which have no padding between them."""
         return sum(NAMES[slot.dtype].size for slot in self.checked_scalars)
 
+    @property
+    def first_slots(self) -> tuple[Slot, ...]:
+        """The slots before those of `init`, with which the SDFG's list of arguments ends; all, if it does not."""
+        count = len(self.slots) - len(self.init)
+        return self.slots[:count] if self.slots[count:] == self.init else self.slots
+
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
         """The slots whose source is `leaf`."""
         every = (*self.slots, *self.symbols)

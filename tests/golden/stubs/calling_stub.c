@@ -194,19 +194,23 @@ static void call_split(double a0, int32_t *a1, float *a2)
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t N, double a, callback_now *now, callback_see *see, callback_smooth *smooth, callback_split *split,
-    callback_weigh *weigh);
+/* What the SDFG is initialised with, and what ends its other lists of arguments. */
+#define INIT_PARAMETERS() \
+    int32_t N, double a, callback_now *now, callback_see *see, callback_smooth *smooth, callback_split *split, \
+    callback_weigh *weigh
+
+#define INIT_ARGUMENTS() \
+    s->N, s->a, call_now, call_see, call_smooth, call_split, call_weigh
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
-    void *, double *x, float *y, int32_t N, double a, callback_now *now, callback_see *see, callback_smooth *smooth,
-    callback_split *split, callback_weigh *weigh);
+    void *, double *x, float *y, INIT_PARAMETERS());
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->N, s->a, call_now, call_see, call_smooth, call_split, call_weigh);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
@@ -228,7 +232,7 @@ static int run(gts_program *self)
 
     GTS_TRY(gts_callbacks_begin(&RUNNING, self));
     ((sdfg_program *)self->program)(
-        self->sdfg, s->x, s->y, s->N, s->a, call_now, call_see, call_smooth, call_split, call_weigh);
+        self->sdfg, s->x, s->y, INIT_ARGUMENTS());
     GTS_TRY(gts_callbacks_end(&RUNNING, self));
     return 0;
 }
@@ -398,4 +402,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1aab1006a9ecfa3e017ae2038b3b28b90b83b016b6b4d29b64177d7491efc7d1 */
+/* gtstub: sha256 of the text above: b260cbdd6288a923d4c7f49acdef330e98aaec3d9eaddd768da7d3a41cfecaa5 */

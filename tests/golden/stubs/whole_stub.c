@@ -147,8 +147,14 @@ static const char *const PARAMETERS[] = {"vn", "x", "flag", "unused", "out"};
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *sdfg_init(
-    int32_t __nk, bool flag);
+/* What the SDFG is initialised with. */
+#define INIT_PARAMETERS() \
+    int32_t __nk, bool flag
+
+#define INIT_ARGUMENTS() \
+    s->__nk, s->flag
+
+typedef void *sdfg_init(INIT_PARAMETERS());
 
 typedef void sdfg_program(
     void *, double *gt_compute_time, int32_t *gt_conn_E2V, double *out_0, double *out_1, double *vn, double *x_0,
@@ -159,27 +165,22 @@ typedef void sdfg_program(
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(
-        s->__nk, s->flag);
+    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
 }
 
-typedef size_t workspace_0_bytes(
-    void *, int32_t __nk, bool flag);
-typedef void workspace_0_install(
-    void *, char *, int32_t __nk, bool flag);
+typedef size_t workspace_0_bytes(void *, INIT_PARAMETERS());
+typedef void workspace_0_install(void *, char *, INIT_PARAMETERS());
 
 static size_t bytes_0(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((workspace_0_bytes *)self->bytes[0])(
-        self->sdfg, s->__nk, s->flag);
+    return ((workspace_0_bytes *)self->bytes[0])(self->sdfg, INIT_ARGUMENTS());
 }
 
 static void install_0(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    ((workspace_0_install *)self->install[0])(
-        self->sdfg, self->workspace[0], s->__nk, s->flag);
+    ((workspace_0_install *)self->install[0])(self->sdfg, self->workspace[0], INIT_ARGUMENTS());
 }
 
 static const gts_workspace WORKSPACES[] = {
@@ -378,4 +379,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cb306f00a05b03af549dd05538588844cdb63699184e731044a01e8e03aa0a69 */
+/* gtstub: sha256 of the text above: 18f1d89e8320c2789e0c6ff262f700c4ace7a82e0a47e2d4fa776fdf8e47ff8e */
