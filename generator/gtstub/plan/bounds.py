@@ -25,11 +25,8 @@ READ_TYPES = ("int32", "int64")
 
 def claims_of_dimensions(signatures: Signatures) -> Iterator[Claim]:
     """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
-    bounds = signatures.sdfg.bounds
-    if bounds is None:
-        return
-    facts = {fact.name: fact for fact in bounds.facts}
-    for claim in bounds.claims:
+    facts = {fact.name: fact for fact in signatures.bounds.facts}
+    for claim in signatures.bounds.claims:
         symbols = (claim.symbols - facts.keys()).union(*(facts[each].symbols for each in claim.symbols & facts.keys()))
         if METRICS_LEVEL in symbols:
             continue  # It is about the measured time, which is no argument.
@@ -78,15 +75,9 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
         tables = tuple(
             FollowedTable(
                 next(table_numbers),
+                each,
                 _checked_table(signatures, fields[each.table], each),
-                each.first,
-                each.last,
-                each.columns,
-                each.plus,
-                each.skips,
                 None if each.array is None else fields[each.array],
-                each.axis or 0,
-                each.size or Expression(),
             )
             for each in claim.follows
             if each.table in fields and (each.array is None or each.array in fields)
@@ -100,8 +91,7 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
 def used_facts(signatures: Signatures, bounds: Iterable[CallBounds]) -> tuple[Fact, ...]:
     """The facts in the conditions of the bounds of calls."""
     names = frozenset().union(*(value.symbols for each in bounds for value in each.expressions))
-    found = signatures.sdfg.bounds
-    return tuple(each for each in (found.facts if found is not None else ()) if each.name in names)
+    return tuple(each for each in signatures.bounds.facts if each.name in names)
 
 
 def _checked_table(signatures: Signatures, table: FieldLeaf, follow: Follow) -> FieldLeaf:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from typing import Any
 
 from gtstub.plan.model import (
@@ -22,7 +20,7 @@ from gtstub.plan.model import (
     Tuple,
     Unused,
 )
-from gtstub.signature.model import CallbackValue
+from gtstub.signature.documents import plain
 
 SCHEMA = "gtstub/call-plan/1"
 
@@ -52,10 +50,10 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         "init": [slot.name for slot in plan.init],
         "memory_symbols": [slot.name for slot in plan.memory_symbols],
         "bounds": [_bounds(each) for each in plan.bounds],
-        "facts": [dataclasses.asdict(each) for each in plan.facts],
+        "facts": plain(plan.facts),
         "known": plan.known,
-        "unknown": [dataclasses.asdict(each) for each in plan.unknown],
-        "workspaces": [dataclasses.asdict(workspace) for workspace in plan.workspaces],
+        "unknown": plain(plan.unknown),
+        "workspaces": plain(plan.workspaces),
     }
 
 
@@ -72,8 +70,8 @@ def _leaf(leaf: Leaf) -> dict[str, Any]:
             "name": leaf.name,
             "path": leaf.path,
             "kind": leaf.kind,
-            "arguments": [_value(each) for each in leaf.arguments],
-            "results": [_value(each) for each in leaf.results],
+            "arguments": plain(leaf.arguments),
+            "results": plain(leaf.results),
             "is_parallel": leaf.is_parallel,
         }
     head = {"name": leaf.name, "path": leaf.path, "kind": leaf.kind, "dtype": leaf.dtype}
@@ -81,14 +79,9 @@ def _leaf(leaf: Leaf) -> dict[str, Any]:
         case FieldLeaf():
             return {**head, **leaf.array.contract, "axes": [_axis(axis) for axis in leaf.axes]}
         case StaticLeaf():
-            # As in the program signature, because JSON has neither infinities nor NaN.
-            return {**head, "value": leaf.value if math.isfinite(leaf.value) else str(leaf.value)}
+            return {**head, "value": plain(leaf.value)}
         case _:
             return head
-
-
-def _value(value: CallbackValue) -> dict[str, Any]:
-    return {"dtype": value.dtype, "shape": [*map(str, value.shape)], "strides": [*map(str, value.strides)]}
 
 
 def _axis(axis: AxisContract) -> dict[str, Any]:
@@ -98,26 +91,18 @@ def _axis(axis: AxisContract) -> dict[str, Any]:
 
 def _bounds(bounds: CallBounds) -> dict[str, Any]:
     return {
-        "when": [str(each) for each in bounds.when],
+        "when": plain(bounds.when),
         "is_needed": bounds.is_needed,
         "indices": [
             {
                 "axes": [{"leaf": leaf.name, "axis": axis} for leaf, axis in each.of.axes],
-                "lowest": [str(value) for value in each.lowest],
-                "highest": [str(value) for value in each.highest],
+                "lowest": plain(each.lowest),
+                "highest": plain(each.highest),
             }
             for each in bounds.indices
         ],
         "tables": [
-            {
-                "table": each.table.name,
-                "first": [str(value) for value in each.first],
-                "last": [str(value) for value in each.last],
-                "columns": list(each.columns),
-                "plus": str(each.plus),
-                "skips": each.skips,
-            }
-            | ({"size": str(each.size)} if each.leaf is None else {"leaf": each.leaf.name, "axis": each.axis})
+            {"leaf" if name == "array" else name: value for name, value in plain(each.follow).items()}
             for each in bounds.tables
         ],
     }

@@ -181,14 +181,14 @@ class Flattening:
         )
 
     def _axes(self, leaf: str, dims: Iterable[str], fixed: tuple[Axis, ...]) -> tuple[AxisContract, ...]:
-        read, wide = self._signatures.read, self._signatures.wide
-        contracts = tuple(
-            AxisContract(dim, axis, read.get((leaf, i), ()), self._used.get((leaf, i)), wide.get((leaf, i), ()))
-            for i, (dim, axis) in enumerate(zip(dims, fixed, strict=True))
-        )
-        for number, contract in enumerate(contracts):
-            self._check_used(leaf, number, contract)
-        return contracts
+        return tuple(self._axis(leaf, number, *each) for number, each in enumerate(zip(dims, fixed, strict=True)))
+
+    def _axis(self, leaf: str, number: int, dim: str, fixed: Axis) -> AxisContract:
+        read = self._signatures.read.get((leaf, number), ())
+        wide = tuple(each for each in read if (leaf, number, each) not in self._signatures.narrow)
+        contract = AxisContract(dim, fixed, read, self._used.get((leaf, number)), wide)
+        self._check_used(leaf, number, contract)
+        return contract
 
     def _check_used(self, leaf: str, number: int, contract: AxisContract) -> None:
         """An axis whose start and stop are fixed must have all indices that the SDFG accesses."""

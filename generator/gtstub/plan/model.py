@@ -23,6 +23,7 @@ from gtstub.signature.model import (
     CallbackValue,
     Condition,
     Device,
+    Follow,
     Property,
     Unknown,
     Workspace,
@@ -373,22 +374,14 @@ class UsedIndices:
 @dataclasses.dataclass(frozen=True)
 class FollowedTable:
     """
-    A table whose elements a call uses as indices: those in the rows from the least of `first` to the greatest of
-    `last`, and in `columns`, after it has added `plus`; those that equal -1 are left out if it `skips` them. They are
-    indices of `axis` of the field `leaf`, or, if there is none, of a temporary that has the indices from 0 to below
-    `size`. `index` is its place in `CallPlan.followed_tables`.
+    A table whose elements a call uses as indices of the field `leaf`, or, if there is none, of a temporary. The names
+    in the expressions of `follow` are those of slots. `index` is its place in `CallPlan.followed_tables`.
     """
 
     index: int
+    follow: Follow
     table: FieldLeaf
-    first: tuple[Expression, ...]
-    last: tuple[Expression, ...]
-    columns: tuple[int, ...]
-    plus: Expression
-    skips: bool
     leaf: FieldLeaf | None
-    axis: int
-    size: Expression
 
 
 @dataclasses.dataclass(frozen=True)
@@ -410,7 +403,7 @@ class CallBounds:
         for each in self.indices:
             yield from (*each.lowest, *each.highest)
         for table in self.tables:
-            yield from (*table.first, *table.last, table.plus, table.size)
+            yield from table.follow.expressions
 
 
 @dataclasses.dataclass(frozen=True)

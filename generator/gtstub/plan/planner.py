@@ -60,7 +60,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         memory_symbols=connection.memory_symbols(),
         workspaces=sdfg.workspaces,
         bounds=bounds,
-        known=0 if sdfg.bounds is None else sdfg.bounds.known,
-        unknown=() if sdfg.bounds is None else sdfg.bounds.unknown,
+        known=signatures.bounds.known,
+        unknown=signatures.bounds.unknown,
         facts=used_facts(signatures, bounds),
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from gtstub.errors import PlanError
 from gtstub.signature.dtypes import INDEX
 from gtstub.signature.model import (
     Argument,
+    Bounds,
     ProgramSignature,
     Property,
     Requirement,
@@ -28,6 +29,7 @@ class Signatures:
         self.sdfg = sdfg
         self.program = program
         self.shapes = sdfg.shapes or Shapes((), ())
+        self.bounds = sdfg.bounds or Bounds(0, (), ())
         self.arguments: Mapping[str, Argument] = {argument.name: argument for argument in sdfg.arguments}
         self.domains: Mapping[str, StaticDomain] = self._by_name(
             "static domain", ((domain.leaf, domain) for domain in program.static_domains)
@@ -81,25 +83,12 @@ class Signatures:
         return {place: tuple(properties) for place, properties in found.items()}
 
     @functools.cached_property
-    def wide(self) -> Mapping[tuple[str, int], tuple[Property, ...]]:
-        """Those among them from which no symbol of 32 bits is read."""
-        narrow = {
-            (role.array, role.axis, role.property)
-            for symbol in self._symbols
-            if symbol.dtype == INDEX
-            for role in self.roles(symbol)
-        }
-        narrow |= {(each.array, each.axis, each.property) for each in self.shapes.requirements if self._is_narrow(each)}
-        return {
-            place: tuple(each for each in properties if (*place, each) not in narrow)
-            for place, properties in self.read.items()
-        }
-
-    def _is_narrow(self, requirement: Requirement) -> bool:
-        """Whether a symbol of 32 bits may be computed from it."""
-        dtypes = {symbol.name: symbol.dtype for symbol in self._symbols}
-        linear = requirement.value.linear
-        return linear is not None and dtypes.get(linear[0]) == INDEX
+    def narrow(self) -> Set[tuple[str, int, Property]]:
+        """The properties of axes that symbols of 32 bits are, or may be computed from."""
+        symbols = {symbol.name: symbol for symbol in self._symbols if symbol.dtype == INDEX}
+        places: list[Role | Requirement] = [role for symbol in symbols.values() for role in self.roles(symbol)]
+        places += (each for each in self.shapes.requirements if (linear := each.value.linear) and linear[0] in symbols)
+        return {(each.array, each.axis, each.property) for each in places}
 
     @property
     def _symbols(self) -> Iterator[ScalarArgument]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from gtstub.plan.model import CallBounds, CallPlan, FieldLeaf, Leaf, Metric, Unused, walk
+from gtstub.plan.model import CallPlan, FieldLeaf, Leaf, Metric, Unused, walk
 from gtstub.signature.expressions import Expression, extremum
 from gtstub.signature.model import Condition
 
@@ -24,28 +24,23 @@ def indices_used(plan: CallPlan, leaf: Leaf) -> tuple[str, ...]:
     return tuple(f"{indices} if {condition}" if condition else indices for indices, condition in uses(plan, leaf))
 
 
-def uses(plan: CallPlan, leaf: Leaf) -> tuple[tuple[str, str], ...]:
+def uses(plan: CallPlan, leaf: Leaf) -> Iterator[tuple[str, str]]:
     """The same as pairs of indices and the condition under which they are accessed, which is empty for all calls."""
-    return tuple(_parts(plan, leaf)) if isinstance(leaf, FieldLeaf) else ()
-
-
-def _parts(plan: CallPlan, leaf: FieldLeaf) -> Iterator[tuple[str, str]]:
+    if not isinstance(leaf, FieldLeaf):
+        return
     for axis in leaf.axes:
         if axis.used is not None:
             yield f"{axis.dim} {axis.used[0]} to {axis.used[1]}", ""
     for bounds in plan.bounds:
-        condition = _conditions(plan, bounds)
+        condition = " and ".join(_condition(plan, each) for each in bounds.when)
         for used in bounds.indices:
             ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
             yield from ((f"{leaf.axes[axis].dim} {ends}", condition) for each, axis in used.of.axes if each is leaf)
         for table in bounds.tables:
             if table.leaf is leaf:
-                plus = "" if table.plus == Expression() else f", each plus {table.plus}"
-                yield f"{leaf.axes[table.axis].dim} as in {table.table.path}{plus}", condition
-
-
-def _conditions(plan: CallPlan, bounds: CallBounds) -> str:
-    return " and ".join(_condition(plan, each) for each in bounds.when)
+                number, plus = table.follow.axis or 0, table.follow.plus
+                added = "" if plus == Expression() else f", each plus {plus}"
+                yield f"{leaf.axes[number].dim} as in {table.table.path}{added}", condition
 
 
 def _condition(plan: CallPlan, condition: Condition) -> str:

@@ -30,11 +30,11 @@ _KINDS: dict[type, str] = {
 
 
 def program_to_json(signature: model.ProgramSignature) -> str:
-    return _canonical({"schema": "gtstub/program-signature/1", **_plain(signature)})
+    return _canonical({"schema": "gtstub/program-signature/1", **plain(signature)})
 
 
 def sdfg_to_json(signature: model.SdfgSignature) -> str:
-    return _canonical({"schema": "gtstub/sdfg-signature/1", **_plain(signature)})
+    return _canonical({"schema": "gtstub/sdfg-signature/1", **plain(signature)})
 
 
 def program_from_json(text: str | bytes, source: str) -> model.ProgramSignature:
@@ -100,14 +100,15 @@ def digest(text: str) -> str:
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value of a signature as JSON has it; what is None is left out, and expressions and infinities are texts."""
     if isinstance(value, Expression | model.Condition):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"kind": _KINDS[type(value)]} if type(value) in _KINDS else {}
-        return kind | {name: _plain(item) for name, item in vars(value).items() if item is not None}
+        return kind | {name: plain(item) for name, item in vars(value).items() if item is not None}
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

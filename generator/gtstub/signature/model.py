@@ -268,6 +268,10 @@ class Follow:
     axis: int | None = None
     size: Expression | None = None
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (*self.first, *self.last, self.plus, *([] if self.size is None else [self.size]))
+
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
@@ -294,9 +298,7 @@ class Claim:
         for use in self.uses:
             yield from (*use.lowest, *use.highest)
         for follow in self.follows:
-            yield from (*follow.first, *follow.last, follow.plus)
-            if follow.size is not None:
-                yield follow.size
+            yield from follow.expressions
 
 
 @dataclasses.dataclass(frozen=True)

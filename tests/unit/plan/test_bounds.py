@@ -124,9 +124,9 @@ def test_a_static_domain_is_the_start() -> None:
 def test_tables_and_their_fields() -> None:
     plan = make_plan(GATHER_SDFG, GATHER_PROGRAM)
     ((table,),) = (bounds.tables for bounds in plan.bounds)
-    assert (table.index, table.table.path, table.columns, table.axis) == (0, "E2V", (0, 1), 0)
+    assert (table.index, table.table.path, table.follow.columns, table.follow.axis) == (0, "E2V", (0, 1), 0)
     assert table.leaf is plan.leaves[0]
-    assert table.plus == Expression()
+    assert table.follow.plus == Expression()
     assert plan.followed_tables == (table,)
     x, out, e2v = plan.fields
     assert indices_used(plan, x) == ("Vertex as in E2V if 0 < __out_Edge_range_1",)
