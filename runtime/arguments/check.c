@@ -14,22 +14,6 @@ static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int
                       leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
-static GTS_COLD int refuse_value(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
-                                 int64_t expected, int64_t found)
-{
-    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                      "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", property, expected, axis,
-                      leaf->axes[axis].dim, found);
-}
-
-static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
-                                 int64_t value)
-{
-    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                      "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", property, value,
-                      axis, leaf->axes[axis].dim);
-}
-
 static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
 {
     return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').",
@@ -101,9 +85,14 @@ static inline bool fits(const gts_axis *axis, unsigned int property, int64_t exp
 static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
                                     unsigned int property, int64_t expected, int64_t found)
 {
-    if ((leaf->axes[axis].fixed & property) != 0 && expected != found)
-        return refuse_value(self, leaf, axis, name, expected, found);
-    return refuse_index(self, leaf, axis, name, found);
+    const gts_axis *const contract = &leaf->axes[axis];
+    if ((contract->fixed & property) != 0 && expected != found)
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
+                          "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", name, expected, axis,
+                          contract->dim, found);
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
+                      "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", name, found, axis,
+                      contract->dim);
 }
 
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,

@@ -620,10 +620,14 @@ def test_refuses_name_of_a_slot(name: str, problem: str) -> None:
     refuses(named("n"), named(name), f"The name of slot '{name}' of program 'prog' {problem}.")
 
 
-def test_refuses_more_dimensions_than_the_runtime_has() -> None:
+@pytest.mark.parametrize("has_array", [True, False])
+def test_refuses_more_dimensions_than_the_runtime_has(has_array: bool) -> None:
+    """Also of a field of which the SDFG takes only symbols."""
+
     def of_rank(rank: int) -> tuple[SdfgSignature, ProgramSignature]:
         dims = [Dimension(f"D{i}", "horizontal") for i in range(rank)]
-        return sdfg(array("x", *[ANY] * rank)), program(x=field(*dims))
+        argument = array("x", *[ANY] * rank) if has_array else symbol("__x_D0_range_1")
+        return sdfg(argument), program(x=field(*dims))
 
     refuses(of_rank(6), of_rank(7), CONTRADICT + "'x' has 7 dimensions, more than the 6 that are supported.")
 

@@ -64,8 +64,6 @@ class Argument:
     @property
     def declaration(self) -> str:
         """The declaration in the module: `real(c_double), intent(in) :: vn(:, :)`."""
-        if self.type == "type":
-            return f"type({self.kind}), value :: {self.name}"
         if self.rank == 0:
             return f"{self.type}({self.kind}), value :: {self.name}"
         intent = "inout" if self.written else "in"
