@@ -17,7 +17,7 @@ from typing import Any
 
 from gtstub.building.waiting import Watch
 from gtstub.cache.bundle import pack, unpack
-from gtstub.cache.claims import Claim, claim_file, read_claim
+from gtstub.cache.claims import BuildClaim, claim_file, read_claim
 from gtstub.cache.cleanup import leftovers, sweep
 from gtstub.cache.entry import Entry
 from gtstub.cache.inventory import inventory, pick, pick_of_program
@@ -202,7 +202,9 @@ def _claims(random: Random, root: Path) -> Target:
         left = root / f".building-{random.choice(('', 'key-'))}{random.choice((this_process().tag, '0.1.²', 'x'))}-0"
         left.mkdir()
         claim = read_claim(file)
-        assert claim is None or (isinstance(claim, Claim) and (claim.owner is None or str(claim.owner).isprintable()))
+        assert claim is None or (
+            isinstance(claim, BuildClaim) and (claim.owner is None or str(claim.owner).isprintable())
+        )
         Watch(root, "key").is_free()
         list(leftovers(root))
         sweep(root)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gtstub import settings
-from gtstub.cache.claims import Claim, claim_file, claim_files, claiming, read_claim
+from gtstub.cache.claims import BuildClaim, claim_file, claim_files, claiming, read_claim
 
 if TYPE_CHECKING:
     from gtstub.cache.entry import Entry
@@ -33,7 +33,7 @@ class Watch:
     root: Path
     key: str
     _timeout: float = dataclasses.field(init=False, default_factory=settings.build_timeout)
-    _claim: Claim | None = dataclasses.field(init=False, default=None)
+    _claim: BuildClaim | None = dataclasses.field(init=False, default=None)
     _since: float = dataclasses.field(init=False, default=0.0)
 
     @property
@@ -53,7 +53,7 @@ class Watch:
         """Claims the key until `held` is closed, after all claims of the last poll. False if another was faster."""
         return held.enter_context(claiming(self.root, self.key, self.generation + 1))
 
-    def _is_held(self, claim: Claim | None) -> bool:
+    def _is_held(self, claim: BuildClaim | None) -> bool:
         now = time.monotonic()
         if claim != self._claim:
             self._claim, self._since = claim, now

@@ -42,7 +42,7 @@ LARGEST = 2**16
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class BuildClaim:
     """A claim as it was read. `owner` is None while the file is being written; `renewals` counts from 0."""
 
     generation: int
@@ -65,19 +65,19 @@ def claim_files(root: Path, key: str) -> dict[int, Path]:
     return found
 
 
-def read_claim(file: Path) -> Claim | None:
+def read_claim(file: Path) -> BuildClaim | None:
     """Reads a claim; None if it has been released. A file that is no claim counts as one that is being written."""
     generation = int(file.suffix[1:])
     try:
         document = json.loads(read_regular(file, LARGEST))
         renewals = document["renewals"]
         if type(renewals) is int:
-            return Claim(generation, Process(**document["owner"]), renewals)
+            return BuildClaim(generation, Process(**document["owner"]), renewals)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         pass
-    return Claim(generation, None, 0)
+    return BuildClaim(generation, None, 0)
 
 
 @contextmanager

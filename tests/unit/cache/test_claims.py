@@ -385,7 +385,7 @@ WRONG_CLAIMS = [
 def test_wrong_claim_is_one_that_is_being_written(tmp_path: Path, content: bytes) -> None:
     file = write_claim(tmp_path, ELSEWHERE)
     file.write_bytes(content)
-    assert claims.read_claim(file) == claims.Claim(1, None, 0)
+    assert claims.read_claim(file) == claims.BuildClaim(1, None, 0)
     assert not Watch(tmp_path, KEY).is_free()
     sweep(tmp_path)
     assert file.exists()
@@ -402,6 +402,6 @@ def test_claim_that_is_no_file(tmp_path: Path) -> None:
     for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir):
         file.unlink(missing_ok=True)
         replace(file)
-        assert claims.read_claim(file) == claims.Claim(1, None, 0)
+        assert claims.read_claim(file) == claims.BuildClaim(1, None, 0)
         assert not Watch(tmp_path, KEY).is_free()
         sweep(tmp_path)
