@@ -7,9 +7,8 @@ import functools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from typing import Any, NoReturn, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from gtstub import _host, ranks
 from gtstub.building.outcome import Outcome, State, print_summary
@@ -19,37 +18,18 @@ from gtstub.errors import reason
 from gtstub.settings import Mode, mode
 from gtstub.util.console import make_console
 
-
-class Variant(Protocol):
-    """One combination of static arguments. `result` is done when the variant is built."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def result(self) -> Future[Any]: ...
-
-
-class Program(Protocol):
-    """A program with its variants."""
-
-    @property
-    def __name__(self) -> str: ...
-    @property
-    def variants(self) -> Sequence[Variant]: ...
-    @property
-    def release(self) -> Callable[[], None]: ...
-    def wait(self) -> None: ...
-
+if TYPE_CHECKING:
+    from gtstub.programs.compiled import CompiledProgram
 
 _begin = time.time()
-_alive: weakref.WeakSet[Any] = weakref.WeakSet()
-_kept: list[Program] = []
+_alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
+_kept: list[CompiledProgram] = []
 """Keeps programs alive in mode Build, because the summary lists all of them."""
 
 _lock = threading.Lock()
 
 
-def register(program: Program) -> None:
+def register(program: CompiledProgram) -> None:
     """Adds a program to those for which `wait_for_compilation` waits."""
     with _lock:
         _alive.add(program)
@@ -78,9 +58,9 @@ def wait_for_compilation() -> None:
     raise_all("Programs could not be compiled", errors)
 
 
-def _wait_for_all() -> Sequence[Program]:
+def _wait_for_all() -> Sequence[CompiledProgram]:
     with _lock:
-        programs: list[Program] = list(_alive)
+        programs = list(_alive)
     builds = {variant.result: program.__name__ for program in programs for variant in program.variants}
     try:
         wait_for({build: name for build, name in builds.items() if not is_missing_here(build)})
