@@ -82,9 +82,8 @@ def _make(
     from gtstub.analysis.sizes import SizeError
     from gtstub.profiling.report import Report
     from gtstub.report import entry as entries
-    from gtstub.report.cache import reports_of
     from gtstub.report.compare import compare
-    from gtstub.report.document import to_json
+    from gtstub.report.model import to_json
     from gtstub.report.page import comparison_page, index_page, program_page
 
     profile = None if profile_file is None else Report.load(profile_file)
@@ -111,7 +110,7 @@ def _make(
 
     if cache_dir is not None:
         with progress(f"Reading the entries of '{cache_dir}'"):
-            reports, unreadable = reports_of(cache_dir, report_of)
+            reports, unreadable = entries.reports_of(cache_dir, report_of)
         check_names()
         return to_json(reports, unreadable), index_page(reports, unreadable)
     assert compared is not None

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gtstub.codegen.hosts.fortran import FortranInterface, make_interface
-from gtstub.errors import PlanError
+from gtstub.codegen.hosts.fortran import FortranInterface
 from gtstub.plan.model import CallPlan, FieldLeaf, Metric
 from gtstub.plan.model import Leaf as PlanLeaf
 from gtstub.plan.wording import agreements, uses
@@ -46,14 +45,6 @@ def slots(plan: CallPlan) -> tuple[Slot, ...]:
         )
         for slot in plan.slots
     )
-
-
-def fortran(plan: CallPlan) -> FortranInterface | str:
-    """The Fortran interface of a program, or the reason why it has none."""
-    try:
-        return make_interface(plan)
-    except PlanError as error:
-        return str(error)
 
 
 def constants(plan: CallPlan, baked: Mapping[str, Any]) -> tuple[Constant, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from gtstub.report.model import Change, Changes, Comparison, Kernel, Leaf, ProgramReport, Slot
+from gtstub.report.model import Change, Changes, Comparison, Leaf, ProgramReport
 from gtstub.report.wording import WHEN, byte_size
 
 Texts = Mapping[str, str]
@@ -17,26 +17,23 @@ def compare(old: ProgramReport, new: ProgramReport) -> Comparison:
     The differences of two entries. Slots are compared by name, so that a slot which is only at another place does not
     differ; kernels by what they write and over which dimensions, because DaCe numbers their labels anew in each build.
     """
-    sections = [
-        _changes("Slots", _slots(old.slots), _slots(new.slots)),
-        _changes("Contracts", _contracts(old.leaves), _contracts(new.leaves)),
-        _changes("Compiled in", _constants(old), _constants(new)),
-        _section("kernels", "Kernels", old, new, _kernels(old.kernels), _kernels(new.kernels)),
-        _section("memory", "Memory", old, new, _memory(old), _memory(new)),
-        _section("findings", "Findings", old, new, _findings(old), _findings(new)),
-        _changes("Ingredients", _ingredients(old), _ingredients(new)),
-    ]
-    return Comparison(old.key, new.key, tuple(sections))
+    sections: Mapping[str, Callable[[ProgramReport], Texts]] = {
+        "Slots": _slots,
+        "Contracts": _contracts,
+        "Compiled in": _constants,
+        "Kernels": _kernels,
+        "Memory": _memory,
+        "Findings": _findings,
+        "Ingredients": _ingredients,
+    }
+    return Comparison(old.key, new.key, tuple(_section(title, of, old, new) for title, of in sections.items()))
 
 
-def _section(name: str, title: str, old: ProgramReport, new: ProgramReport, one: Texts, other: Texts) -> Changes:
-    for report in (old, new):
-        if name in report.absent:
-            return Changes(title, (), 0, f"{report.key}: {report.absent[name]}")
-    return _changes(title, one, other)
-
-
-def _changes(title: str, old: Texts, new: Texts) -> Changes:
+def _section(title: str, texts_of: Callable[[ProgramReport], Texts], *reports: ProgramReport) -> Changes:
+    for report in reports:
+        if title.lower() in report.absent:
+            return Changes(title, (), 0, f"{report.key}: {report.absent[title.lower()]}")
+    old, new = map(texts_of, reports)
     changes = tuple(
         Change(what, old.get(what), new.get(what))
         for what in dict.fromkeys((*old, *new))
@@ -45,13 +42,14 @@ def _changes(title: str, old: Texts, new: Texts) -> Changes:
     return Changes(title, changes, sum(old[what] == new.get(what) for what in old))
 
 
-def _slots(slots: Iterable[Slot]) -> Texts:
-    return {slot.name: f"{slot.c_type}, {slot.source}" for slot in slots}
+def _slots(report: ProgramReport) -> Texts:
+    return {slot.name: f"{slot.c_type}, {slot.source}" for slot in report.slots}
 
 
-def _contracts(leaves: Iterable[Leaf]) -> Texts:
+def _contracts(report: ProgramReport) -> Texts:
     return {
-        leaf.path: "; ".join(filter(None, (leaf.contract, leaf.device, *_uses(leaf), *leaf.agrees))) for leaf in leaves
+        leaf.path: "; ".join(filter(None, (leaf.contract, leaf.device, *_uses(leaf), *leaf.agrees)))
+        for leaf in report.leaves
     }
 
 
@@ -63,13 +61,13 @@ def _constants(report: ProgramReport) -> Texts:
     return _numbered((f"{each.name} {each.what}", each.value) for each in report.constants)
 
 
-def _kernels(kernels: Iterable[Kernel]) -> Texts:
+def _kernels(report: ProgramReport) -> Texts:
     return _numbered(
         (
             f"{', '.join(kernel.writes)} on {kernel.dims}",
             f"{', '.join(kernel.ranges)}; reads {', '.join(kernel.reads) or 'nothing'}; {kernel.tasklets} tasklets",
         )
-        for kernel in kernels
+        for kernel in report.kernels
     )
 
 

@@ -1,25 +1,27 @@
-"""Makes the report of a cache entry. Nothing of the entry is loaded or run."""
+"""Makes the reports of cache entries. Nothing of an entry is loaded or run."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gtstub.analysis.memory import Memory, memory
 from gtstub.analysis.rules import Result, check
 from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
-from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG
+from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, entries_in
 from gtstub.cache.inspection import signatures
 from gtstub.cache.manifest import Manifest
+from gtstub.codegen.hosts.fortran import make_interface
+from gtstub.errors import GtstubError, PlanError
 from gtstub.plan.planner import make_plan
 from gtstub.plan.wording import remarks
 from gtstub.profiling.model import Profile, ProgramTimes
 from gtstub.report import arguments
 from gtstub.report.kernels import kernels
-from gtstub.report.model import Ingredient, Kernel, ProgramReport, Timer
+from gtstub.report.model import Ingredient, Kernel, ProgramReport, ReportError, Timer, Unreadable
 from gtstub.report.verdict import chips
 from gtstub.sdfg.read import read
 from gtstub.signature import documents
@@ -42,10 +44,11 @@ def report(
     manifest, sdfg, program = signatures(path)
     plan = make_plan(sdfg, program)
     absent: dict[str, str] = {}
-    interface = arguments.fortran(plan)
-    if isinstance(interface, str):
-        absent["fortran"] = interface
-    fortran = None if isinstance(interface, str) else interface
+    fortran = None
+    try:
+        fortran = make_interface(plan)
+    except PlanError as error:
+        absent["fortran"] = str(error)
     sizes = symbol_sizes(program, sdfg, dimensions, symbols)
     found, result, used = _analyse(path, manifest, program, sizes, absent)
     timers: tuple[Timer, ...] = ()
@@ -81,6 +84,28 @@ def names(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     """The names of an entry's dimensions and symbols, which sizes can be given for. Raises GtstubError or OSError."""
     _, sdfg, program = signatures(path)
     return known_dimensions(program), known_symbols(sdfg)
+
+
+def reports_of(
+    cache: Path, report_of: Callable[[Path], ProgramReport]
+) -> tuple[tuple[ProgramReport, ...], tuple[Unreadable, ...]]:
+    """
+    The reports of a cache's entries, sorted by their keys, and the entries that have none. Raises ReportError if the
+    directory cannot be read or has no entry.
+    """
+    try:
+        paths = entries_in(cache)
+    except OSError as error:
+        raise ReportError(f"The cache '{cache}' cannot be read: {error.strerror}.") from None
+    if not paths:
+        raise ReportError(f"'{cache}' has no cache entry: 'gtstub cache path' prints the directory of the cache.")
+    reports, unreadable = [], []
+    for path in paths:
+        try:
+            reports.append(report_of(path))
+        except (GtstubError, OSError) as error:
+            unreadable.append(Unreadable(path.name, str(error)))
+    return tuple(reports), tuple(unreadable)
 
 
 def _analyse(

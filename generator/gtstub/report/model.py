@@ -7,8 +7,8 @@ Texts are for people, without any markup. Places of leaves, slots and kernels co
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from gtstub.analysis.memory import Memory
 from gtstub.analysis.rules import Result
@@ -197,3 +197,15 @@ class Comparison:
     old: str
     new: str
     sections: tuple[Changes, ...]
+
+
+def to_json(
+    reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable] = (), comparison: Comparison | None = None
+) -> dict[str, Any]:
+    """The document (docs/formats.md) of one entry, of a cache's entries, or of two and their comparison."""
+    return {
+        "schema": SCHEMA,
+        "entries": list(map(dataclasses.asdict, reports)),
+        "unreadable": list(map(dataclasses.asdict, unreadable)),
+        "comparison": None if comparison is None else dataclasses.asdict(comparison),
+    }

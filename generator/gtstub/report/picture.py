@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import operator
 from collections.abc import Mapping, Sequence
 
 from gtstub.report.model import Kernel
@@ -58,7 +59,8 @@ def picture(kernels: Sequence[Kernel]) -> Picture | None:
     """None if there is nothing to draw, or too much."""
     if not kernels or len(kernels) > MOST:
         return None
-    ranks = [list(rank) for _, rank in itertools.groupby(sorted(kernels, key=_depth), key=_depth)]
+    depth = operator.attrgetter("depth")
+    ranks = [list(rank) for _, rank in itertools.groupby(sorted(kernels, key=depth), key=depth)]
     widest = min(COLUMNS, max(map(len, ranks)))
     place: dict[int, tuple[int, int]] = {}
     bands = []
@@ -87,10 +89,6 @@ def picture(kernels: Sequence[Kernel]) -> Picture | None:
         bands=tuple(bands),
         left_out=every - len(curves),
     )
-
-
-def _depth(kernel: Kernel) -> int:
-    return kernel.depth
 
 
 def _wanted(kernel: Kernel, place: Mapping[int, tuple[int, int]]) -> tuple[float, int]:

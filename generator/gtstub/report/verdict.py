@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gtstub.analysis.memory import Allocation, Memory, Use
 from gtstub.analysis.rules import Result
 from gtstub.report.model import Chip, Kernel, Leaf, Slot, Tone
-from gtstub.report.wording import byte_size, count
+from gtstub.report.wording import WHEN, byte_size, count
 
-KEPT: Mapping[Allocation, str] = {"init": "kept between calls", "caller": "lent by the caller"}
+KEPT: Sequence[Allocation] = ("init", "caller")
 """Memory that a call does not allocate itself."""
 
 
@@ -39,7 +39,7 @@ def _memory(memory: Memory | None) -> Chip:
     name = "memory per call"
     if memory is None:
         return Chip(name, "?", "The entry keeps no compiled SDFG.", "unknown")
-    kept = [f"{_sum(memory, where)} {text}" for where, text in KEPT.items() if _uses(memory, where)]
+    kept = [f"{_sum(memory, where)} {WHEN[where]}" for where in KEPT if _uses(memory, where)]
     note = f"and {' and '.join(kept)}" if kept else ""
     is_known = all(use.peak is not None for use in memory.uses)
     if not is_known:

@@ -13,9 +13,8 @@ from gtstub.analysis.sizes import SizeError
 from gtstub.errors import CacheError, GtstubError
 from gtstub.plan.planner import make_plan
 from gtstub.profiling.model import Profile
-from gtstub.report.document import to_json
 from gtstub.report.entry import report
-from gtstub.report.model import Chip, Constant, ProgramReport, UsedWhen
+from gtstub.report.model import Chip, Constant, ProgramReport, UsedWhen, to_json
 from gtstub.signature import documents
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support.goldens import REAL, signatures_of
