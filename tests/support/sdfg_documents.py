@@ -212,9 +212,10 @@ def _params_and_ranges(variables: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _range(indices: Sequence[str]) -> Json:
-    """The range of these indices, with DaCe's '$' before symbols."""
-    ends = [(re.sub(r"[A-Za-z_]\w*", r"$\g<0>", index).split(":") * 2)[:2] for index in indices]
-    ranges = [{"start": first, "end": last, "step": "1", "tile": "1"} for first, last in ends]
+    """The range of these indices, 'i', 'start:end' or 'start:end:step', with DaCe's '$' before symbols."""
+    parts = [re.sub(r"[A-Za-z_]\w*", r"$\g<0>", index).split(":") for index in indices]
+    ends = [(*(each * 2)[:2], *each[2:], "1")[:3] for each in parts]
+    ranges = [{"start": first, "end": last, "step": step, "tile": "1"} for first, last, step in ends]
     return {"type": "Range", "ranges": ranges}
 
 

@@ -18,59 +18,39 @@ from gtstub.signature.roles import MAP_VARIABLE
 
 
 @dataclasses.dataclass(frozen=True)
-class Range:
-    """The values of one variable of a map, from `start` to below `stop`, both as DaCe writes them."""
+class ReadFrom:
+    """A kernel reads arrays that the one with the index `kernel` has written, directly or through copies."""
 
-    name: str
-    start: str
-    stop: str
-    step: str
-
-    @property
-    def dim(self) -> str:
-        """gt4py's dimension of the variable, or else its name."""
-        found = MAP_VARIABLE.search(self.name)
-        return found["dimension"] if found else self.name
-
-    @property
-    def text(self) -> str:
-        """`Edge 0:27`, `K 0:nlev:2`."""
-        return f"{self.dim} {self.start}:{self.stop}" + ("" if self.step == "1" else f":{self.step}")
+    kernel: int
+    data: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """
     A map. `where` has the conditions of the branches and loops around it, outermost first, and `state` is the label of
-    its state. `reads` and `writes` name arrays of the outermost SDFG, or 'inner.name' in a nested one; sorted.
-    `tasklets` counts the computations in it, in nested SDFGs too. `depth` is the number of kernels before it in the
-    longest chain of those that it depends on.
+    its state. `dims` are the dimensions of its ranges, 'Edge, K'; `ranges` are 'Edge 0:27', 'K 0:nlev:2'. `reads` and
+    `writes` name arrays of the outermost SDFG, or 'inner.name' in a nested one; sorted. `tasklets` counts the
+    computations in it, in nested SDFGs too. `depth` is the number of kernels before it in the longest chain of those
+    that it reads from.
     """
 
     index: int
     label: str
     state: str
     where: tuple[str, ...]
-    ranges: tuple[Range, ...]
+    dims: str
+    ranges: tuple[str, ...]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    reads_from: tuple[ReadFrom, ...]
     tasklets: int
     depth: int
 
-
-@dataclasses.dataclass(frozen=True)
-class Dependence:
-    """The kernel `reader` reads arrays that the kernel `writer` has written, directly or through copies."""
-
-    writer: int
-    reader: int
-    data: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Kernels:
-    kernels: tuple[Kernel, ...]
-    dependences: tuple[Dependence, ...]
+    @property
+    def writers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Each array that it reads, with the kernels that have written it."""
+        return tuple((name, tuple(each.kernel for each in self.reads_from if name in each.data)) for name in self.reads)
 
 
 Writers = dict[str, dict[int, str]]
@@ -100,24 +80,18 @@ class _Place:
         return self.names.get(node.container, self.prefix + node.container) if node.container else None
 
 
-def kernels(sdfg: Sdfg) -> Kernels:
+def kernels(sdfg: Sdfg) -> tuple[Kernel, ...]:
     """The kernels of an SDFG."""
-    walk = _Walk([], {})
+    walk = _Walk([])
     walk.region(sdfg, _Place(), {})
-    return Kernels(
-        tuple(walk.kernels),
-        tuple(
-            Dependence(writer, reader, tuple(sorted(data))) for (reader, writer), data in sorted(walk.reads_of.items())
-        ),
-    )
+    return tuple(walk.kernels)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Walk:
-    """What was found so far: the kernels, and for each pair of a reader and a writer the arrays between them."""
+    """The kernels that were found so far."""
 
     kernels: list[Kernel]
-    reads_of: dict[tuple[int, int], set[str]]
 
     def region(self, region: Region, place: _Place, writers: Writers) -> None:
         """Adds the kernels of an SDFG or a region of its control flow, and changes `writers` as the region does."""
@@ -185,12 +159,12 @@ class _Walk:
         written: Sequence[tuple[str, Edge]],
         writers: Writers,
     ) -> None:
-        index, depth = len(self.kernels), 0
-        combined = [pair for pair in written if pair[1].is_wcr]
-        for name, _ in (*read, *combined):
+        index = len(self.kernels)
+        reads = sorted({name for name, _ in read} | {name for name, edge in written if edge.is_wcr})
+        reads_from: dict[int, list[str]] = {}
+        for name in reads:
             for writer in writers.get(name, ()):
-                self.reads_of.setdefault((index, writer), set()).add(name)
-                depth = max(depth, self.kernels[writer].depth + 1)
+                reads_from.setdefault(writer, []).append(name)
         for name, edge in written:
             subset = (
                 ",".join(f"{each.start}:{each.end}:{each.step}" for each in edge.subset.ranges) if edge.subset else ""
@@ -198,19 +172,22 @@ class _Walk:
             before, is_whole = writers.get(name, {}), bool(subset) and not (edge.is_wcr or edge.is_dynamic)
             kept = {kernel: other for kernel, other in before.items() if other != subset or not is_whole}
             writers[name] = {**kept, index: subset}
+        dims = [found["dimension"] if (found := MAP_VARIABLE.search(name)) else name for name in node.variables]
         made = Kernel(
             index=index,
             label=node.label,
             state=place.state,
             where=place.where,
+            dims=", ".join(dims),
             ranges=tuple(
-                Range(name, each.start, _after(each.end), each.step)
-                for name, each in zip(node.variables, node.ranges.ranges, strict=True)
+                f"{dim} {each.start}:{_after(each.end)}" + ("" if each.step == "1" else f":{each.step}")
+                for dim, each in zip(dims, node.ranges.ranges, strict=True)
             ),
-            reads=tuple(sorted({name for name, _ in (*read, *combined)})),
+            reads=tuple(reads),
             writes=tuple(sorted({name for name, _ in written})),
+            reads_from=tuple(ReadFrom(writer, tuple(data)) for writer, data in sorted(reads_from.items())),
             tasklets=sum(_tasklets(each) for each in state.nodes.values() if node in around(state, each)),
-            depth=depth,
+            depth=1 + max((self.kernels[writer].depth for writer in reads_from), default=-1),
         )
         self.kernels.append(made)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from typing import Any
 
 from gtstub.util.canonical import canonical, plain, sha256
@@ -17,14 +16,8 @@ LONGEST_NAME = 100
 """Characters of a program's name in a key. File systems allow names of 255 bytes; claims and copies add to a key."""
 
 
-class Missing(Enum):
-    """Stands for an ingredient that one side lacks; None is a value."""
-
-    MISSING = "-"
-
-
-MISSING = Missing.MISSING
-
+MISSING = object()
+"""Stands for an ingredient that one side lacks; None is a value."""
 
 _KEY = re.compile(rf"\w{{1,{LONGEST_NAME}}}-[0-9a-f]{{32}}", re.ASCII)
 
@@ -52,6 +45,15 @@ def is_key(text: str) -> bool:
 def short_name(name: str) -> str:
     """The part of the key of program `name` before the last '-'."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)[:LONGEST_NAME]
+
+
+def flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values in nested mappings, each with its dotted path, which begins with `path`. An empty one is a value."""
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from flat(f"{path}.{name}" if path else name, inner)
+    else:
+        yield path, value
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:

@@ -16,7 +16,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 def whole(value: Any) -> str:
     if value is MISSING:
-        return str(MISSING.value)
+        return "-"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if text.isprintable() else json.dumps(value)  # Escape sequences would reach the terminal.
 

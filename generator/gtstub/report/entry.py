@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gtstub.analysis.kernels import Kernel, kernels
 from gtstub.analysis.memory import Memory, memory
 from gtstub.analysis.rules import Result, check
 from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, entries_in
 from gtstub.cache.inspection import signatures
+from gtstub.cache.key import flat
 from gtstub.cache.manifest import Manifest
 from gtstub.codegen.hosts.fortran import make_interface
 from gtstub.errors import GtstubError, PlanError
@@ -20,8 +22,7 @@ from gtstub.plan.planner import make_plan
 from gtstub.plan.wording import remarks
 from gtstub.profiling.model import Profile, ProgramTimes
 from gtstub.report import arguments
-from gtstub.report.kernels import kernels
-from gtstub.report.model import Ingredient, Kernel, ProgramReport, ReportError, Timer, Unreadable
+from gtstub.report.model import Ingredient, ProgramReport, ReportError, Timer, Unreadable
 from gtstub.report.verdict import chips
 from gtstub.sdfg.read import read
 from gtstub.signature import documents
@@ -153,16 +154,10 @@ def _is_variant(program: ProgramTimes, baked: Mapping[str, Any]) -> bool:
 
 
 def _ingredients(manifest: Manifest) -> Iterator[Ingredient]:
-    for group, value in manifest.ingredients.items():
-        yield from (Ingredient(group, path, text) for path, text in _flat(group, value))
-
-
-def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The texts in a nested value, each with its dotted path."""
-    if isinstance(value, Mapping) and value:
-        for name, inner in value.items():
-            yield from _flat(f"{path}.{name}", inner)
-    elif isinstance(value, list) and all(isinstance(each, str) for each in value):
-        yield path, ", ".join(value)
-    else:
-        yield path, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    for group, outer in manifest.ingredients.items():
+        for path, value in flat(group, outer):
+            if isinstance(value, list) and all(isinstance(each, str) for each in value):
+                text = ", ".join(value)
+            else:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield Ingredient(group, path, text)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from gtstub.analysis.kernels import Kernel
 from gtstub.analysis.memory import Memory
 from gtstub.analysis.rules import Result
 from gtstub.errors import GtstubError
@@ -82,36 +83,6 @@ class Constant:
     name: str
     value: str
     what: str
-
-
-@dataclasses.dataclass(frozen=True)
-class ReadFrom:
-    """A kernel reads the arrays `data` that the kernel at the place `kernel` has written."""
-
-    kernel: int
-    data: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Kernel:
-    """A map of the SDFG (gtstub.analysis.kernels). `dims` are those of its ranges, as 'Edge, K'."""
-
-    index: int
-    label: str
-    state: str
-    where: tuple[str, ...]
-    dims: str
-    ranges: tuple[str, ...]
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    reads_from: tuple[ReadFrom, ...]
-    tasklets: int
-    depth: int
-
-    @property
-    def writers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Each array that it reads, with the places of the kernels that have written it."""
-        return tuple((name, tuple(each.kernel for each in self.reads_from if name in each.data)) for name in self.reads)
 
 
 @dataclasses.dataclass(frozen=True)

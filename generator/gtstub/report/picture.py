@@ -12,7 +12,7 @@ import itertools
 import operator
 from collections.abc import Mapping, Sequence
 
-from gtstub.report.model import Kernel
+from gtstub.analysis.kernels import Kernel
 
 COLUMNS = 6
 BOX_WIDTH, BOX_HEIGHT, GAP, RISE = 164, 42, 14, 34

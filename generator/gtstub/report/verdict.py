@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gtstub.analysis.kernels import Kernel
 from gtstub.analysis.memory import Allocation, Memory, Use
 from gtstub.analysis.rules import Result
-from gtstub.report.model import Chip, Kernel, Leaf, Slot, Tone
+from gtstub.report.model import Chip, Leaf, Slot, Tone
 from gtstub.report.wording import WHEN, byte_size, count
 
 KEPT: Sequence[Allocation] = ("init", "caller")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.kernels import Kernel, Kernels, Range, kernels
+from gtstub.analysis.kernels import Kernel, kernels
 from gtstub.sdfg.read import SdfgError, of_document
 from tests.support.sdfg_documents import (
     EDGE,
@@ -28,43 +28,42 @@ FIRST = mapped("x", "tmp", EDGE, label="first")
 SECOND = mapped("tmp", "out", EDGE, label="second")
 
 
-def found_in(*blocks: Json) -> Kernels:
+def found_in(*blocks: Json) -> tuple[Kernel, ...]:
     """The kernels of blocks that follow each other, listed backwards, because DaCe keeps no order."""
     made = sdfg(*blocks)
     return kernels(of_document({**made, "nodes": made["nodes"][::-1]}))
 
 
-def edges(found: Kernels) -> list[tuple[str, str, tuple[str, ...]]]:
+def edges(found: tuple[Kernel, ...]) -> list[tuple[str, str, tuple[str, ...]]]:
     """Labels of writer and reader, and the arrays between them."""
-    names = [kernel.label for kernel in found.kernels]
-    return [(names[each.writer], names[each.reader], each.data) for each in found.dependences]
+    return [(found[each.kernel].label, kernel.label, each.data) for kernel in found for each in kernel.reads_from]
 
 
 def test_a_kernel_is_described() -> None:
     map_ = mapped("b a", "out", f"{EDGE}=first:last - 1", f"{K}=0:-1 + nlev", tasklets=3)
     found = found_in(state(map_, label="s"))
-    edge, k = Range("i_Edge_gtx_horizontal", "first", "last", "1"), Range("i_K_gtx_vertical", "0", "nlev", "1")
-    assert found == Kernels((Kernel(0, "m", "s", (), (edge, k), ("a", "b"), ("out",), 3, 0),), ())
-    assert [each.text for each in (edge, k)] == ["Edge first:last", "K 0:nlev"]
-    assert Range("i", "0", "n", "2").text == "i 0:n:2"
+    ranges = ("Edge first:last", "K 0:nlev")
+    assert found == (Kernel(0, "m", "s", (), "Edge, K", ranges, ("a", "b"), ("out",), (), 3, 0),)
+    (other,) = found_in(state(mapped("", "", "i=0:n - 1:2")))
+    assert (other.dims, other.ranges) == ("i", ("i 0:n:2",))
 
 
 @pytest.mark.parametrize(("end", "stop"), [("9", "10"), ("-1", "0"), ("n - 1", "n"), ("-1 + n", "n"), ("n", "n + 1")])
 def test_ranges_end_before_their_stop(end: str, stop: str) -> None:
-    (kernel,) = found_in(state(mapped("", "", f"i=0:{end}"))).kernels
-    assert kernel.ranges[0].stop == stop
+    (kernel,) = found_in(state(mapped("", "", f"i=0:{end}")))
+    assert kernel.ranges == (f"i 0:{stop}",)
 
 
 def test_a_kernel_depends_on_the_one_that_wrote_what_it_reads() -> None:
     for blocks in ((state(FIRST, SECOND),), (state(FIRST), state(SECOND))):
         found = found_in(*blocks)
         assert edges(found) == [("first", "second", ("tmp",))]
-        assert [kernel.depth for kernel in found.kernels] == [0, 1]
+        assert [kernel.depth for kernel in found] == [0, 1]
 
 
 def test_kernels_are_in_the_order_of_a_call() -> None:
     found = found_in(state(SECOND), state(FIRST))
-    assert [kernel.label for kernel in found.kernels] == ["second", "first"]
+    assert [kernel.label for kernel in found] == ["second", "first"]
     assert edges(found) == []
 
 
@@ -82,11 +81,11 @@ def test_of_two_branches_one_runs() -> None:
     other = mapped("tmp", "tmp", EDGE, label="other")
     found = found_in(branches({"(flag)": state(FIRST), "else": state(other)}), state(SECOND))
     assert edges(found) == [("first", "second", ("tmp",)), ("other", "second", ("tmp",))]
-    assert [kernel.where for kernel in found.kernels] == [("flag",), ("not (flag)",), ()]
+    assert [kernel.where for kernel in found] == [("flag",), ("not (flag)",), ()]
 
 
 def test_a_loop_is_followed_once() -> None:
-    (kernel,) = found_in(loop(state(mapped("tmp", "tmp", EDGE)), condition="k < (n)")).kernels
+    (kernel,) = found_in(loop(state(mapped("tmp", "tmp", EDGE)), condition="k < (n)"))
     assert (kernel.where, kernel.depth) == (("while k < (n)",), 0)
 
 
@@ -100,7 +99,7 @@ def test_arrays_of_a_nested_sdfg_have_their_names_outside() -> None:
     inner = sdfg(state(mapped("a", "b", EDGE, label="within"), mapped("b", "own", EDGE, label="last")))
     call = computed(nested(inner), {"a": "outer_a"}, {"b": "outer_b"})
     found = found_in(state(mapped("", "outer_a", EDGE, label="before"), call))
-    assert [(kernel.reads, kernel.writes) for kernel in found.kernels[1:]] == [
+    assert [(kernel.reads, kernel.writes) for kernel in found[1:]] == [
         (("outer_a",), ("outer_b",)),
         (("outer_b",), ("inner.own",)),
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gtstub.analysis.kernels import Kernel, ReadFrom
 from gtstub.analysis.memory import Allocation, Memory, Total, Transient, Use
 from gtstub.analysis.rules import Finding, Result
 from gtstub.install import TEMPLATES
@@ -17,9 +18,7 @@ from gtstub.report.entry import report
 from gtstub.report.flow import FOLDED, flow
 from gtstub.report.model import (
     Ingredient,
-    Kernel,
     ProgramReport,
-    ReadFrom,
     Timer,
     Unreadable,
 )

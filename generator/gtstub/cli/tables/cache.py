@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gtstub.cache.inventory import Item, age, code_paths
-from gtstub.cache.key import MISSING, Difference
+from gtstub.cache.key import MISSING, Difference, flat
 from gtstub.cache.store import Cache, Nearest
 from gtstub.cache.wording import cut, sides, whole
 from gtstub.util.console import make_table, print_parts
@@ -44,8 +44,8 @@ def print_item(item: Item) -> None:
     if manifest is None:
         print_parts(head, item.problem)
         return
-    flat = _flat("", manifest.ingredients)
-    ingredients = make_table("ingredient", "value", rows=((whole(path), cut(whole(value))) for path, value in flat))
+    values = ((whole(path), cut(whole(value))) for path, value in flat("", manifest.ingredients))
+    ingredients = make_table("ingredient", "value", rows=values)
     constants = manifest.baked.items()
     baked = make_table("compiled in", "value", rows=((whole(name), cut(whole(value))) for name, value in constants))
     rows = ((name, str(file.bytes), file.sha256) for name, file in manifest.files.items())
@@ -88,14 +88,6 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
     table = make_table("ingredient", "this", "nearest", rows=rows)
     other = f"Nearest: '{nearest.entry.key}', built {_age(nearest.manifest.built.time)} ago."
     print_parts(f"{head}\n{other}", table)
-
-
-def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name, element in value.items():
-            yield from _flat(f"{path}.{name}" if path else name, element)
-    else:
-        yield path, value
 
 
 def _total(items: Sequence[Item]) -> str:
