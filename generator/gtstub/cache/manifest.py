@@ -145,13 +145,11 @@ def is_foreign(path: Path) -> bool:
         schema = document["schema"]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return False
-    family = SCHEMA.rpartition("/")[0]
-    if schema == f"{family}/1":  # Schema 1 had no digest.
-        return True
-    if not isinstance(schema, str) or schema == SCHEMA or schema.rpartition("/")[0] != family:
-        return False
+    family, _, own = SCHEMA.rpartition("/")
+    found, _, version = str(schema).rpartition("/")
     # A wrong digest means a damaged entry, such as one with a flipped bit in `schema`. gtstub rebuilds such entries.
-    return _has_own_digest(document)
+    # Schema 1 had no digest.
+    return found == family and version != own and (version == "1" or _has_own_digest(document))
 
 
 def _has_own_digest(document: Mapping[str, Any]) -> bool:

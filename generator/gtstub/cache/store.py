@@ -28,6 +28,7 @@ from gtstub.cache.key import Difference, differences, short_name
 from gtstub.cache.manifest import File, Manifest
 from gtstub.cache.trust import check_root, make_directory, restrict
 from gtstub.errors import CacheError, TrustError, unwritable
+from gtstub.util.regular import opened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,14 +179,12 @@ def open_cache(code_path: str = "") -> Cache:
 
 def _sync(path: Path) -> None:
     """Waits until a file or a directory is on the disk, so that a crash cannot leave an entry with empty files."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # Some file systems cannot sync directories.
-            raise
-    finally:
-        os.close(descriptor)
+    with opened(path) as descriptor:
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # Some file systems cannot sync directories.
+                raise
 
 
 def _rename(directory: Path, place: Path) -> bool:

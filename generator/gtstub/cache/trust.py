@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 
 from gtstub.errors import ConfigError, GtstubError, TrustError
+from gtstub.util.regular import opened
 
 
 def check_directory(directory: int, path: Path) -> None:
@@ -42,11 +43,8 @@ def check_file(file: int, directory: int, path: Path, name: str) -> None:
 
 def check_root(root: Path) -> None:
     """Does the same for the directory of a cache, before a program is built that could not be loaded from there."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        check_directory(descriptor, root)
-    finally:
-        os.close(descriptor)
+    with opened(root) as directory:
+        check_directory(directory, root)
 
 
 def make_directory(path: Path, mode: int = 0o755, *, exist_ok: bool = False) -> None:
