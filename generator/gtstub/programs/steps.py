@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from types import TracebackType
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, overload
 
 from gtstub import _host
@@ -89,29 +88,22 @@ def _name(function: Callable[..., object]) -> str:
     return getattr(function, "__qualname__", type(function).__qualname__)
 
 
-class _Capture:
+@contextmanager
+def _capturing(step: Step) -> Iterator[Step]:
     """Captures the programs that a block calls in this thread."""
+    running = _host.begin_capture()
+    try:
+        yield step
+    finally:
+        calls = _host.end_capture(running)
+    check_captured(step.__name__, calls)
+    step.actions = calls
 
-    def __init__(self, name: str) -> None:
-        self._step = Step([], name)
-        self._capture: object = None
 
-    def __enter__(self) -> Step:
-        self._capture = _host.begin_capture()
-        return self._step
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        calls = _host.end_capture(self._capture)
-        if error is None:
-            check_captured(self._step.__name__, calls)
-            self._step.actions = calls
-
-    def run(self, method: Callable[[], object]) -> Step:
-        with self as step:
-            method()
-        return step
+def _captured(method: Callable[[], object], name: str) -> Step:
+    with _capturing(Step([], name)) as step:
+        method()
+    return step
 
 
 @overload
@@ -138,9 +130,9 @@ def capture(
     the two calls differ in a program or an argument. `verify=False` calls the method once and compares nothing.
     """
     if method is None:
-        return _Capture(name or "step")
+        return _capturing(Step([], name or "step"))
     title = name or getattr(method, "__qualname__", None) or type(method).__qualname__
-    step = _Capture(title).run(method)
+    step = _captured(method, title)
     if verify:
-        verify_step(step, lambda: _Capture(title).run(method))
+        verify_step(step, lambda: _captured(method, title))
     return step
