@@ -13,7 +13,7 @@ import click
 
 from gtstub import settings
 from gtstub.cache.store import open_cache
-from gtstub.cli.options import FILE, example, force_option, json_options, output_option
+from gtstub.cli.options import FILE, cache_option, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer
 from gtstub.cli.stub import build_stub
 from gtstub.util.console import make_bar, make_console
@@ -35,12 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "-j", "--jobs", metavar="N", type=click.IntRange(1), default=1, show_default=True, help="Builds at the same time."
 )
-@click.option(
-    "--cache",
-    metavar="DIR",
-    type=FILE,
-    help="Use this cache instead of the one that 'gtstub cache path' prints.",
-)
+@cache_option()
 @click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing.")
 @click.option("--library", metavar="LIB", type=FILE, help="The library that DaCe built from the SDFG.")
 @output_option

@@ -13,7 +13,7 @@ from gtstub.cache.cleanup import leftovers, sweep
 from gtstub.cache.inventory import code_paths, inventory, pick, pick_of_program
 from gtstub.cache.prune import remove, unwanted
 from gtstub.cache.store import Cache, open_cache
-from gtstub.cli.options import FILE, example, json_options
+from gtstub.cli.options import FILE, cache_option, example, json_options
 from gtstub.cli.output import Answer, progress
 from gtstub.cli.tables import cache as tables
 from gtstub.errors import CacheError
@@ -34,14 +34,7 @@ def _open(_context: click.Context, _parameter: click.Parameter, directory: Path 
     return open_cache() if directory is None else Cache(directory.absolute())
 
 
-cache_option = click.option(
-    "--cache",
-    "opened",
-    metavar="DIR",
-    type=FILE,
-    callback=_open,
-    help="Use this cache instead of the one that 'gtstub cache path' prints.",
-)
+opened_option = cache_option("opened", callback=_open)
 
 
 def _number(parse: Callable[[str], float]) -> Callable[[str], float]:
@@ -58,7 +51,7 @@ def _number(parse: Callable[[str], float]) -> Callable[[str], float]:
     name="list",
     epilog=example("gtstub cache list", "gtstub cache list --jq '.entries[] | select(.bytes > 1e6) | .key'"),
 )
-@cache_option
+@opened_option
 @json_options
 def list_(opened: Cache) -> Answer:
     """
@@ -77,7 +70,7 @@ def list_(opened: Cache) -> Answer:
     epilog=example("gtstub cache show diffuse-0b", "gtstub cache show diffuse-0b --jq .manifest.ingredients")
 )
 @click.argument("key")
-@cache_option
+@opened_option
 @json_options
 def show(key: str, opened: Cache) -> Answer:
     """
@@ -94,7 +87,7 @@ def show(key: str, opened: Cache) -> Answer:
 
 @cache.command(epilog=example("gtstub cache verify", "gtstub cache verify diffuse-0b"))
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
-@cache_option
+@opened_option
 @json_options
 def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
     """
@@ -134,7 +127,7 @@ def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
 @click.option("--older-than", metavar="TIME", type=_number(duration), help="Time since the last use: 12h, 30d, 4w.")
 @click.option("--max-size", metavar="SIZE", type=_number(size), help="Size of all kept entries: 500MB, 2GiB.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing, and list the entries.")
-@cache_option
+@opened_option
 @json_options
 def prune(older_than: float | None, max_size: float | None, dry_run: bool, opened: Cache) -> Answer:
     """
@@ -158,7 +151,7 @@ def prune(older_than: float | None, max_size: float | None, dry_run: bool, opene
 @click.argument("key")
 @click.argument("file", type=FILE)
 @click.option("--sign", "signing_key", metavar="KEY", type=FILE, help="Sign the file with this SSH key, in FILE.sig.")
-@cache_option
+@opened_option
 def export(key: str, file: Path, signing_key: Path | None, opened: Cache) -> None:
     """
     Write an entry to one file, to be moved elsewhere.
@@ -191,7 +184,7 @@ def export(key: str, file: Path, signing_key: Path | None, opened: Cache) -> Non
     type=FILE,
     help=f"Refuse what none of these signers has signed. [default: {settings.ALLOWED_SIGNERS}]",
 )
-@cache_option
+@opened_option
 def import_(file: Path, allowed_signers: Path | None, opened: Cache) -> None:
     """
     Add an entry that 'export' wrote.
@@ -220,7 +213,7 @@ def import_(file: Path, allowed_signers: Path | None, opened: Cache) -> None:
 
 @cache.command(epilog=example("gtstub cache path", "gtstub cache path graupel_run", "gtstub cache path --jq .root"))
 @click.argument("program", metavar="[PROGRAM | KEY]", required=False)
-@cache_option
+@opened_option
 @json_options
 def path(program: str | None, opened: Cache) -> Answer:
     """
@@ -248,7 +241,7 @@ def path(program: str | None, opened: Cache) -> Answer:
     epilog=example("gtstub cache why graupel_run", "gtstub cache why graupel_run --jq '.differences[].path'")
 )
 @click.argument("program", metavar="PROGRAM | KEY")
-@cache_option
+@opened_option
 @json_options
 def why(program: str, opened: Cache) -> Answer:
     """

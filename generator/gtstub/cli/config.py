@@ -18,9 +18,8 @@ from gtstub.cli.output import Answer
 from gtstub.cli.tables.backends import print_choice, print_dace_config, print_tables
 from gtstub.install import LIBRARIES
 from gtstub.signature.model import Device
+from gtstub.toolchain.answer import BUILD_TYPES
 from gtstub.toolchain.arch import arch as arch_of
-
-BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
 
 
 @click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))

@@ -19,6 +19,13 @@ output_option = click.option(
     "-o", "--output", metavar="DIR", type=FILE, default=".", show_default=True, help="Where to write the files."
 )
 force_option = click.option("--force", is_flag=True, help="Also replace files that were edited by hand.")
+cache_option = functools.partial(
+    click.option,
+    "--cache",
+    metavar="DIR",
+    type=FILE,
+    help="Use this cache instead of the one that 'gtstub cache path' prints.",
+)
 plot_option = functools.partial(click.option, "--plot", "plot_file", metavar="FILE", type=FILE)
 jq_option = click.option(
     "--jq", "filter_", metavar="FILTER", help="Print the result of a jq filter on the JSON; strings without quotes."

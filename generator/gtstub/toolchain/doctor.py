@@ -62,8 +62,10 @@ def checks() -> tuple[Check, ...]:
         _compiler(),
         _own_part("runtime library", lambda: ctypes.CDLL(str(RUNTIME))._name),
         _own_part("extension module", lambda: str(importlib.import_module("gtstub._host").__file__)),
-        _gt4py(),
-        _dace(),
+        _optional("gt4py", "gt4py", f"makes stubs for new programs: {INSTALL_GT4PY}.", problem_of_gt4py),
+        _optional(
+            "DaCe", "dace", f"compiles the programs of gt4py, which requires it: {INSTALL_GT4PY}.", problem_of_dace
+        ),
         _optional("icon4py", "icon4py-common", f"runs the programs of icon4py: {how_to_install('icon4py')}."),
         _optional("numpy", "numpy", "holds fields on a CPU: 'pip install numpy'."),
         _cupy(),
@@ -107,18 +109,6 @@ def _own_part(name: str, load: Callable[[], str]) -> Check:
         return Check(name, ok=False, found=str(error), advice=REINSTALL)
 
 
-def _gt4py() -> Check:
-    check = _optional("gt4py", "gt4py", f"makes stubs for new programs: {INSTALL_GT4PY}.")
-    problem = "" if check.advice else problem_of_gt4py()
-    return dataclasses.replace(check, ok=False, advice=problem) if problem else check
-
-
-def _dace() -> Check:
-    check = _optional("DaCe", "dace", f"compiles the programs of gt4py, which requires it: {INSTALL_GT4PY}.")
-    problem = "" if check.advice else problem_of_dace()
-    return dataclasses.replace(check, ok=False, advice=problem) if problem else check
-
-
 def _cupy() -> Check:
     """Finds cupy under any name: it has a distribution for each version of CUDA and ROCm, such as 'cupy-cuda12x'."""
     installed = sorted(
@@ -130,8 +120,11 @@ def _cupy() -> Check:
     return Check("cupy", ok=True, found=", ".join(installed) or "not installed", advice=advice)
 
 
-def _optional(name: str, distribution: str, purpose: str) -> Check:
+def _optional(name: str, distribution: str, purpose: str, problem_of: Callable[[], str] = str) -> Check:
+    """A package that need not be installed; `problem_of` says what is wrong with one that is, or nothing."""
     try:
-        return Check(name, ok=True, found=metadata.version(distribution))
+        found = metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return Check(name, ok=True, found="not installed", advice=f"Optional; {purpose}")
+    problem = problem_of()
+    return Check(name, ok=not problem, found=found, advice=problem)
