@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gtstub.analysis.memory import Memory, Use
@@ -14,39 +14,22 @@ if TYPE_CHECKING:
 
 def print_memory(name: str, memory: Memory) -> None:
     """Prints a row for each transient and for each total, and who allocates how much."""
-    transients = _table(
-        {
-            "transient": each.name,
-            "in": each.nested_in,
-            "allocated": each.allocated,
-            "storage": each.storage,
-            "lifetime": each.lifetime,
-            "branch": each.branch,
-            "bytes": _number(each.bytes),
-            "size": each.size,
-            "repeated": "; ".join(each.repeated),
-        }
-        for each in memory.transients
-    )
-    totals = _table(
-        {
-            "allocated": each.allocated,
-            "storage": each.storage,
-            "lifetime": each.lifetime,
-            "branch": each.branch,
-            "bytes": _number(each.bytes),
-            "at least": _number(each.at_least),
-        }
-        for each in memory.totals
-    )
+    common = {name: name for name in ("allocated", "storage", "lifetime", "branch", "bytes")}
+    names = {"transient": "name", "in": "nested_in", **common, "size": "size", "repeated": "repeated"}
+    transients = _table(memory.transients, names)
+    totals = _table(memory.totals, {**common, "at least": "at_least"})
     print_parts(transients, totals, "\n".join(_summary(name, memory)))
 
 
-def _table(rows: Iterable[Mapping[str, str]]) -> Table:
-    """A table without the columns that are empty, because a terminal has no room for them."""
-    found = list(rows)
-    columns = [name for name in (found[0] if found else ()) if any(row[name] for row in found)]
-    return make_table(*columns, rows=([row[name] for name in columns] for row in found))
+def _table(rows: Sequence[object], members: Mapping[str, str]) -> Table:
+    """Members of objects by column, without the columns that are empty, because a terminal has no room for them."""
+    texts = {column: [_text(getattr(row, member)) for row in rows] for column, member in members.items()}
+    shown = {column: those for column, those in texts.items() if any(those)}
+    return make_table(*shown, rows=zip(*shown.values(), strict=True))
+
+
+def _text(value: str | tuple[str, ...] | int | None) -> str:
+    return "; ".join(value) if isinstance(value, tuple) else value if isinstance(value, str) else _number(value)
 
 
 def _number(value: int | None) -> str:
