@@ -93,23 +93,23 @@ def check(
         if program_file is not None:
             program = program_in(program_file)
         if before_file is not None:
-            before = sdfgs.sdfg_or_entry(before_file).sdfg
+            before, _ = sdfgs.sdfg_or_entry(before_file)
 
     found: list[checks.Checked] = []
     unreadable: dict[str, str] = {}
     for file in files:
         try:
             with sdfgs.exit_code_2():
-                named = sdfgs.sdfg_or_entry(file)
-                result = rules.check(named.sdfg, program=program or named.program, before=before)
+                sdfg, own_program = sdfgs.sdfg_or_entry(file)
+                result = rules.check(sdfg, program=program or own_program, before=before)
         except SdfgError as error:
             if cache_dir is None:
                 raise
             unreadable[str(file)] = str(error)
             continue
         if stages_dir is not None:
-            result, before = checks.between_stages(result), named.sdfg
-        found.append(checks.Checked(str(file), named.sdfg.name, checks.selected(result, selected)))
+            result, before = checks.between_stages(result), sdfg
+        found.append(checks.Checked(str(file), sdfg.name, checks.selected(result, selected)))
 
     first = None if stages_dir is None else tuple(checks.first_findings(found))
     if first is None:

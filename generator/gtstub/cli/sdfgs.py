@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,14 +19,6 @@ from gtstub.signature.model import ProgramSignature
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
 
 
-@dataclasses.dataclass(frozen=True)
-class Named:
-    """An SDFG, and the signature of its program if an entry has it."""
-
-    sdfg: Sdfg
-    program: ProgramSignature | None = None
-
-
 @contextlib.contextmanager
 def exit_code_2() -> Iterator[None]:
     """Gives errors of the block the exit code of the commands that read SDFGs: SdfgError is raised in their place."""
@@ -39,17 +30,16 @@ def exit_code_2() -> Iterator[None]:
         raise SdfgError(cannot(error)) from None
 
 
-def sdfg_or_entry(path: Path) -> Named:
-    """The SDFG in a file or a cache entry. Raises GtstubError or OSError if there is none that can be read."""
+def sdfg_or_entry(path: Path) -> tuple[Sdfg, ProgramSignature | None]:
+    """
+    The SDFG in a file or a cache entry, and the signature of the program of an entry. Raises GtstubError or OSError if
+    there is no SDFG that can be read.
+    """
     if not path.is_dir():
-        return Named(read(path))
+        return read(path), None
     if LOWERED_SDFG not in inspect(path).files:
         raise SdfgError(f"'{path}' keeps no SDFG, because an older gtstub built it: build it again.")
-    return Named(read(path / LOWERED_SDFG), _program(path))
-
-
-def _program(entry: Path) -> ProgramSignature:
-    return program_in(entry / "program.json")
+    return read(path / LOWERED_SDFG), program_in(path / "program.json")
 
 
 def entries(cache: Path) -> list[Path]:
@@ -73,7 +63,7 @@ def stages(directory: Path) -> tuple[Sequence[Path], ProgramSignature | None]:
         if not names:
             how = "those of gt4py's programs are kept with GTSTUB_KEEP_STAGES=1"
             raise SdfgError(f"'{directory}' keeps no stages: {how}.")
-        return [directory / name for name in (*names, LOWERED_SDFG)], _program(directory)
+        return [directory / name for name in (*names, LOWERED_SDFG)], program_in(directory / "program.json")
     names = sorted((file.name for file in directory.iterdir() if file.name.endswith(SUFFIXES)), key=_natural)
     if not names:
         raise SdfgError(f"'{directory}' has no SDFG: none of its files ends in {', '.join(SUFFIXES)}.")
