@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub.analysis.kernels import Kernel, kernels
-from gtstub.analysis.memory import Memory, memory
-from gtstub.analysis.rules import Result, check
+from gtstub.analysis.kernels import kernels
+from gtstub.analysis.memory import memory
+from gtstub.analysis.rules import check
 from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, entries_in
 from gtstub.cache.inspection import signatures
@@ -26,7 +26,6 @@ from gtstub.report.model import Ingredient, ProgramReport, ReportError, Timer, U
 from gtstub.report.verdict import chips
 from gtstub.sdfg.read import read
 from gtstub.signature import documents
-from gtstub.signature.model import ProgramSignature
 
 NOTHING: Mapping[str, int] = {}
 
@@ -51,7 +50,17 @@ def report(
     except PlanError as error:
         absent["fortran"] = str(error)
     sizes = symbol_sizes(program, sdfg, dimensions, symbols)
-    found, result, used = _analyse(path, manifest, program, sizes, absent)
+    # The rules are for the SDFG that DaCe was given, the memory is that of the compiled one, with DaCe's transients.
+    found, result, used = None, None, None
+    if LOWERED_SDFG in manifest.files:
+        lowered = read(path / LOWERED_SDFG)
+        found, result = kernels(lowered), check(lowered, program=program)
+    else:
+        absent |= dict.fromkeys(("kernels", "findings"), _without(LOWERED_SDFG))
+    if COMPILED_SDFG in manifest.files:
+        used = memory(read(path / COMPILED_SDFG), sizes)
+    else:
+        absent["memory"] = _without(COMPILED_SDFG)
     timers: tuple[Timer, ...] = ()
     if profile is not None:
         digest = documents.digest(documents.sdfg_to_json(sdfg))
@@ -107,30 +116,6 @@ def reports_of(
         except (GtstubError, OSError) as error:
             unreadable.append(Unreadable(path.name, str(error)))
     return tuple(reports), tuple(unreadable)
-
-
-def _analyse(
-    path: Path,
-    manifest: Manifest,
-    program: ProgramSignature,
-    sizes: Mapping[str, int],
-    absent: dict[str, str],
-) -> tuple[tuple[Kernel, ...] | None, Result | None, Memory | None]:
-    """
-    What the two SDFGs of an entry show. DaCe adds transients when it compiles, and the rules are for what it was given.
-    None is for what an entry without them cannot show; `absent` then has the reason.
-    """
-    found, result, used = None, None, None
-    if LOWERED_SDFG in manifest.files:
-        lowered = read(path / LOWERED_SDFG)
-        found, result = kernels(lowered), check(lowered, program=program)
-    else:
-        absent |= dict.fromkeys(("kernels", "findings"), _without(LOWERED_SDFG))
-    if COMPILED_SDFG in manifest.files:
-        used = memory(read(path / COMPILED_SDFG), sizes)
-    else:
-        absent["memory"] = _without(COMPILED_SDFG)
-    return found, result, used
 
 
 def _without(name: str) -> str:
