@@ -115,7 +115,12 @@ def replay(
         if checks is None and build_checks:
             checks = "nan"
         if checks is not None:
-            stack.enter_context(_checking(checks))
+            from gtstub.programs.checks import checks as checking
+
+            try:
+                stack.enter_context(checking(checks))
+            except ValueError as error:
+                raise GtstubError(str(error)) from error
         opened = [_open(stack, name, backend, grid, build_checks) for name in programs]
         if as_step:
             _refuse_gt4py(opened)
@@ -162,18 +167,6 @@ def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None
 
         path = rebuild_with_checks(path, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gtstub-"))))
     return stack.enter_context(open_program(path))
-
-
-@contextlib.contextmanager
-def _checking(text: str) -> Iterator[None]:
-    from gtstub.programs.checks import checks
-
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(checks(text))
-        except ValueError as error:
-            raise GtstubError(str(error)) from error
-        yield
 
 
 @contextlib.contextmanager

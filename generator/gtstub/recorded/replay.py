@@ -29,22 +29,18 @@ class StubProgram:
     """The program of a cache entry or of a stub library, opened by the runtime without the Python host."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
-        self._handle = handle
+        self.handle = handle
         self.name = str(runtime().gts_name(handle).decode())
 
     def is_of(self, replay: Replay, index: int) -> bool:
         """Whether the recorded call `index` has the signatures of this program."""
-        return bool(runtime().gts_replay_is_of(replay.handle, index, self._handle))
-
-    @property
-    def handle(self) -> ctypes.c_void_p:
-        return self._handle
+        return bool(runtime().gts_replay_is_of(replay.handle, index, self.handle))
 
     def replay(self, replay: Replay, index: int) -> int:
         """Repeats the recorded call `index`. Returns the number of fields that differ by more than the tolerance."""
-        differing: int = runtime().gts_replay_call(replay.handle, index, self._handle)
+        differing: int = runtime().gts_replay_call(replay.handle, index, self.handle)
         if differing < 0:
-            raise refusal(self._handle)
+            raise refusal(self.handle)
         return differing
 
 
