@@ -22,10 +22,10 @@ import numpy as np
 
 from gtstub.plan.model import FieldLeaf
 from gtstub.plan.signatures import Signatures
-from gtstub.signature.bounds import INDEX_TYPES
 from gtstub.signature.expressions import Expression
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
+    INDEX_TYPES,
     ArrayArgument,
     Bounds,
     Claim,

@@ -38,7 +38,7 @@ class Fact:
         return frozenset() if tree is None else names_in(tree)
 
 
-def canonical(text: str, names: Mapping[str, str]) -> str | None:
+def fact_text(text: str, names: Mapping[str, str]) -> str | None:
     """
     A condition with `names` in place of its own, as Python writes it; None if it has other names, or if C would not
     mean the same by it.

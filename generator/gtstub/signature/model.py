@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DTYPES, DType
@@ -167,13 +167,17 @@ class ScalarArgument:
     roles: tuple[Role, ...] = ()
 
 
+Polynomial = Annotated[Expression, "with products"]
+"""An expression that may have products of symbols."""
+
+
 @dataclasses.dataclass(frozen=True)
 class CallbackValue:
     """An argument or a result of a callback: an array with the sizes and strides of its axes, or, without, a scalar."""
 
     dtype: DType
-    shape: tuple[Expression, ...] = ()
-    strides: tuple[Expression, ...] = ()
+    shape: tuple[Polynomial, ...] = ()
+    strides: tuple[Polynomial, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,7 +203,7 @@ class Requirement:
     array: str
     axis: int
     property: Literal["size", "stride"]
-    value: Expression
+    value: Polynomial
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from gtstub.analysis.bounds.access import Access as Reached
 from gtstub.analysis.bounds.access import Lookup, Range, Scope
 from gtstub.analysis.bounds.claims import _claim, bounds_of
 from gtstub.analysis.bounds.extremes import extreme
-from gtstub.analysis.bounds.simplify import canonical, simplified
+from gtstub.analysis.bounds.simplify import normalized, simplified
 from gtstub.sdfg.model import Loop, Node, Sdfg, Subset, regions_in
 from gtstub.sdfg.model import Range as Indices
 from gtstub.sdfg.read import of_document
@@ -374,7 +374,7 @@ def test_an_access_may_have_the_same_number_of_elements_in_each_round() -> None:
     found = reached("i", "i + c", i)
     assert found is not None
     is_not_empty = [Condition(read("a"), "<", read("b")), Condition(read("0"), "<", read("c + 1"))]
-    assert canonical(found.when) == canonical(is_not_empty)
+    assert normalized(found.when) == normalized(is_not_empty)
     assert found.uses == (Use("vn", 0, (read("a"),), (read("b + c - 1"),)),)
 
 
@@ -462,7 +462,7 @@ def test_simplified_claims_decide_as_all_claims_do(seed: int) -> None:
         raw = _claims(draw)
         merged: dict[Any, Claim] = {}
         for claim in raw:
-            when = canonical(claim.when)
+            when = normalized(claim.when)
             if when is not None:
                 before = merged.get(when, Claim(when, (), ()))
                 merged[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
@@ -484,16 +484,16 @@ def test_simplified_claims_are_few() -> None:
 
 def test_conditions_that_always_hold_are_left_out() -> None:
     below = Condition(symbol("a"), "<", symbol("b"))
-    assert canonical([below, Condition(read("a - 1"), "<", read("a")), below]) == (below,)
-    assert canonical([Condition(read("a - b"), "<", read("0"))]) == (below,)
-    assert canonical([below, Condition(read("a"), "<", read("a"))]) is None
-    assert canonical([Condition(read("a"), "<", read("min(b, c)"))]) == (
+    assert normalized([below, Condition(read("a - 1"), "<", read("a")), below]) == (below,)
+    assert normalized([Condition(read("a - b"), "<", read("0"))]) == (below,)
+    assert normalized([below, Condition(read("a"), "<", read("a"))]) is None
+    assert normalized([Condition(read("a"), "<", read("min(b, c)"))]) == (
         below,
         Condition(symbol("a"), "<", symbol("c")),
     )
-    assert canonical([Condition(read("0"), "<", read("max(0, b - a)"))]) == (below,)
-    assert canonical([Condition(read("0"), "!=", read("0"))]) is None
-    assert canonical([Condition(read("1"), "==", read("1"))]) == ()
+    assert normalized([Condition(read("0"), "<", read("max(0, b - a)"))]) == (below,)
+    assert normalized([Condition(read("0"), "!=", read("0"))]) is None
+    assert normalized([Condition(read("1"), "==", read("1"))]) == ()
 
 
 # --- Forms that make no claim -----------------------------------------------------------------------------------------

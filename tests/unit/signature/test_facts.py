@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gtstub.codegen.expressions import c_fact
-from gtstub.signature.facts import Fact, canonical
+from gtstub.signature.facts import Fact, fact_text
 
 NAMES = {"dt": "dt", "flag": "flag", "n": "n"}
 
@@ -22,12 +22,12 @@ NAMES = {"dt": "dt", "flag": "flag", "n": "n"}
 )
 def test_facts_are_written_in_c(text: str, written: str) -> None:
     fact = Fact("holds", text)
-    assert canonical(text, NAMES) == text
+    assert fact_text(text, NAMES) == text
     assert c_fact(fact) == written
 
 
 def test_names_are_replaced() -> None:
-    assert canonical("(x>.5)", {"x": "dt"}) == "dt > 0.5"
+    assert fact_text("(x>.5)", {"x": "dt"}) == "dt > 0.5"
     assert Fact("holds", "dt > 0.5 or flag").symbols == {"dt", "flag"}
 
 
@@ -50,4 +50,4 @@ def test_names_are_replaced() -> None:
     ],
 )
 def test_other_conditions_are_no_facts(text: str) -> None:
-    assert canonical(text, NAMES) is None
+    assert fact_text(text, NAMES) is None

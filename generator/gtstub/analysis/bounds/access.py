@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature.expressions import Expression, parse, symbol
-from gtstub.signature.facts import canonical
+from gtstub.signature.facts import fact_text
 from gtstub.signature.model import Condition
 
 DATA_CONDITION = "in a branch on data"
@@ -185,7 +185,7 @@ class Scope:
 
     def fact(self, text: str) -> Expression | None:
         """The symbol for a condition on scalar arguments; None for another condition."""
-        found = canonical(text, self.texts)
+        found = fact_text(text, self.texts)
         return None if found is None else symbol(self.facts.setdefault(found, f"__fact_{len(self.facts)}"))
 
     def depends_on_data(self, text: str) -> bool:

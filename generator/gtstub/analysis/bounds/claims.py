@@ -12,7 +12,7 @@ from gtstub.analysis.bounds.conditions import unknown_in
 from gtstub.analysis.bounds.extremes import extreme
 from gtstub.analysis.bounds.needs import Needs
 from gtstub.analysis.bounds.regions import accesses
-from gtstub.analysis.bounds.simplify import canonical, says, simplified
+from gtstub.analysis.bounds.simplify import normalized, says, simplified
 from gtstub.sdfg.model import Sdfg
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, parse
@@ -86,7 +86,7 @@ class _Claims:
 
     def add(self, claims: Iterable[Claim]) -> None:
         for claim in claims:
-            if (when := canonical(claim.when)) is not None:  # else a range is empty: no element is accessed
+            if (when := normalized(claim.when)) is not None:  # else a range is empty: no element is accessed
                 before = self._by_condition.get(when, Claim(when, (), ()))
                 self._by_condition[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
 

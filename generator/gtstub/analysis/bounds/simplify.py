@@ -39,7 +39,7 @@ def simplified(
 
 def says(claims: Iterable[Claim], claim: Claim) -> bool:
     """Whether some claims contain another one."""
-    when = set(canonical(claim.when) or ())
+    when = set(normalized(claim.when) or ())
     weaker = [each for each in claims if set(each.when) <= when]
     return all(any(_covers(each, use) for other in weaker for each in other.uses) for use in claim.uses) and all(
         any(_follows_too(each, follow) for other in weaker for each in other.follows) for follow in claim.follows
@@ -197,7 +197,7 @@ def _follows_too(a: Follow, b: Follow) -> bool:
 # --- Conditions -------------------------------------------------------------------------------------------------------
 
 
-def canonical(conditions: Iterable[Condition]) -> tuple[Condition, ...] | None:
+def normalized(conditions: Iterable[Condition]) -> tuple[Condition, ...] | None:
     """
     The conditions without those that always hold, in the order of their texts, so that equal ones are found. None if
     one of them never holds.

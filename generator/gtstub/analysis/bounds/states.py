@@ -22,7 +22,7 @@ from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.model import Container, Edge, Node, Sdfg, State, Subset
 from gtstub.sdfg.model import Range as Indices
 from gtstub.signature.expressions import Expression, symbol
-from gtstub.signature.facts import canonical
+from gtstub.signature.facts import fact_text
 
 _REDUCE = "dace.libraries.standard.nodes.reduce.Reduce"
 _REDUCE_WITH_SKIP_VALUES = "gt4py.next.program_processors.runners.dace.library_nodes.reduce_with_skip_values."
@@ -276,7 +276,7 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
     """What the names of a nested SDFG stand for that come from outside, but its containers."""
     values, choices, texts, data = {}, {}, {}, set()
     for name, text in node.mapping.items():
-        if (found := canonical(text, scope.texts)) is not None:
+        if (found := fact_text(text, scope.texts)) is not None:
             texts[name] = found
         if (value := scope.value(text)) is not None:
             values[name] = value
