@@ -89,19 +89,31 @@ class Dataflow:
         """The container of an access node; None for another node."""
         return self.nodes[node].container or None
 
+    def reads(self, node: Node) -> Iterator[tuple[Edge, str, Subset | None]]:
+        """The edges that bring data to a node, each with the container from which it comes, and the subset of that."""
+        for edge in self.into[node.id]:
+            if (source := self.source(edge)) is not None:
+                yield edge, source, _part(edge, source, self.destination(edge), of_source=True)
+
+    def writes(self, node: Node) -> Iterator[tuple[Edge, str, Subset | None]]:
+        """The edges that take data from a node, each with the container to which it goes, and the subset of that."""
+        for edge in self.out[node.id]:
+            if (destination := self.destination(edge)) is not None:
+                yield edge, destination, _part(edge, self.source(edge), destination, of_source=False)
+
     def read(self, edge: Edge) -> Subset | None:
         """The subset of the container from which the data of an edge comes; None if it is left out."""
-        return self._subset(edge, of_source=True)
+        return _part(edge, self.source(edge), self.destination(edge), of_source=True)
 
     def write(self, edge: Edge) -> Subset | None:
         """The subset of the container to which the data of an edge goes; None if it is left out."""
-        return self._subset(edge, of_source=False)
+        return _part(edge, self.source(edge), self.destination(edge), of_source=False)
 
-    def _subset(self, edge: Edge, *, of_source: bool) -> Subset | None:
-        source, destination = self.source(edge), self.destination(edge)
-        is_about_source = edge.data == source
-        if source == destination:
-            is_about_source = edge.is_data_src is not False
-        elif not is_about_source and edge.data != destination:
-            return None
-        return edge.subset if is_about_source == of_source else edge.other_subset
+
+def _part(edge: Edge, source: str | None, destination: str | None, *, of_source: bool) -> Subset | None:
+    is_about_source = edge.data == source
+    if source == destination:
+        is_about_source = edge.is_data_src is not False
+    elif not is_about_source and edge.data != destination:
+        return None
+    return edge.subset if is_about_source == of_source else edge.other_subset

@@ -13,7 +13,7 @@ import pytest
 
 from gtstub.analysis.bounds import conditions, lookups, names, regions
 from gtstub.analysis.bounds.access import Access as Reached
-from gtstub.analysis.bounds.access import Lookup, Range, Scope
+from gtstub.analysis.bounds.access import BoundedLoop, Lookup, Scope
 from gtstub.analysis.bounds.claims import _claim, bounds_of
 from gtstub.analysis.bounds.extremes import extreme
 from gtstub.analysis.bounds.simplify import normalized, simplified
@@ -343,12 +343,12 @@ def test_indices_are_subsets_of_one_element() -> None:
     assert bounds({"A": array("1")}, READ, [one]).known == 1
 
 
-def reached(first: str, last: str, *ranges: Range) -> Claim | None:
+def reached(first: str, last: str, *ranges: BoundedLoop) -> Claim | None:
     return _claim(Reached("vn", ranges, (), ((read(first), read(last)),)))
 
 
 def test_an_access_in_loops_reaches_from_the_least_to_the_greatest_index() -> None:
-    i, j = Range("i", read("a"), read("b - 1")), Range("j", read("0"), read("2"))
+    i, j = BoundedLoop("i", read("a"), read("b - 1")), BoundedLoop("j", read("0"), read("2"))
     assert reached("i + j - 1", "i + j - 1", i, j) == Claim(
         (Condition(read("a"), "<", read("b")), Condition(read("0"), "<", read("3"))),
         (Use("vn", 0, (read("a - 1"),), (read("b"),)),),
@@ -363,14 +363,14 @@ def test_an_access_in_loops_reaches_from_the_least_to_the_greatest_index() -> No
 
 
 def test_the_elements_of_some_accesses_are_not_known() -> None:
-    i, of_i = Range("i", read("a"), read("b - 1")), Range("j", read("0"), read("i"))
+    i, of_i = BoundedLoop("i", read("a"), read("b - 1")), BoundedLoop("j", read("0"), read("i"))
     assert reached("i + min(0 - i, c)", "i + min(0 - i, c)", i) is None  # rises and falls
     assert reached("j", "j", i, of_i) is None  # a loop whose end is the variable of another
     assert reached("0", "i", i) is None  # as many elements as the round says
 
 
 def test_an_access_may_have_the_same_number_of_elements_in_each_round() -> None:
-    i = Range("i", read("a"), read("b - 1"))
+    i = BoundedLoop("i", read("a"), read("b - 1"))
     found = reached("i", "i + c", i)
     assert found is not None
     is_not_empty = [Condition(read("a"), "<", read("b")), Condition(read("0"), "<", read("c + 1"))]
@@ -388,7 +388,7 @@ def test_sdfgs_that_refer_to_nothing_make_no_claims() -> None:
 
 
 def test_the_extremes_of_products_are_not_known() -> None:
-    loops, b, c = [Range("a", read("1"), read("b"))], symbol("b"), symbol("c")
+    loops, b, c = [BoundedLoop("a", read("1"), read("b"))], symbol("b"), symbol("c")
     assert extreme(read("c - 2*a"), loops, "min") == read("c - 2*b")
     assert extreme(symbol("a") * b, loops, "max") is None
     assert extreme(symbol("a") + b * c, loops, "max") == b + b * c
@@ -561,7 +561,7 @@ def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapp
     ],
 )
 def test_rows_and_columns_that_are_left_out_are_not_claimed(row: str, column: str, is_known: bool) -> None:
-    ranges = (Range("i", read("0"), read("7")), Range("j", read("0"), read("1")))
+    ranges = (BoundedLoop("i", read("0"), read("7")), BoundedLoop("j", read("0"), read("1")))
     lookup = Lookup("gt_conn_X", read(row), read(column), read("0"), skips=True)
     assert (_claim(Reached("A", ranges, (), (lookup,))) is not None) == is_known
 

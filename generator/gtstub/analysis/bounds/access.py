@@ -25,10 +25,10 @@ Conditions = tuple[Condition, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Range:
+class BoundedLoop:
     """
-    A variable of a loop, which takes all values from `first` to `last`, or none if `last` is less than `first`. The
-    rounds of a loop that `is_parallel` use nothing of each other.
+    A loop whose variable takes all values from `first` to `last`, or none if `last` is less than `first`. The rounds of
+    a loop that `is_parallel` use nothing of each other.
     """
 
     variable: str
@@ -81,19 +81,24 @@ Indices = tuple[Expression, Expression] | Lookup
 @dataclasses.dataclass(frozen=True)
 class Access:
     """
-    The access to the elements between the first and the last index on each axis, for all values of the variables of
-    `ranges`, if `conditions` hold. It is to an argument, or to a temporary with `sizes`. `unit` is the unit of
+    The access to the elements between the first and the last index on each axis, in all rounds of `loops`, if
+    `conditions` hold. It is to an argument, or to a temporary with `sizes`. `unit` is the unit of
     computation that it is part of: what a unit writes may depend on all that it reads in the same round of its parallel
     loops, and on nothing else.
     """
 
     array: str
-    ranges: tuple[Range, ...]
+    loops: tuple[BoundedLoop, ...]
     conditions: Conditions
     axes: tuple[Indices, ...]
     sizes: tuple[Expression | None, ...] | None = None
     unit: int = 0
     is_write: bool = False
+
+    @property
+    def variables(self) -> Mapping[str, BoundedLoop]:
+        """The loops by their variables."""
+        return {each.variable: each for each in self.loops}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +133,7 @@ class Scope:
     data: frozenset[str] = frozenset()
     choices: Mapping[str, tuple[Conditions, Conditions]] = dataclasses.field(default_factory=dict)
     evaluates_both: bool = False
-    ranges: tuple[Range, ...] = ()
+    loops: tuple[BoundedLoop, ...] = ()
     conditions: Conditions = ()
     doubt: str = ""
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -150,19 +155,19 @@ class Scope:
         return known if len(known) == len(found) else None
 
     def inside(
-        self, loops: Mapping[str, tuple[Expression | None, Expression | None]], *, is_parallel: bool = False
+        self, ends: Mapping[str, tuple[Expression | None, Expression | None]], *, is_parallel: bool = False
     ) -> Scope:
         """The scope in loops over variables of these names. Loops with unknown ends make it unknown what is reached."""
-        scope, ranges, doubt = self.without(loops), list(self.ranges), self.doubt
+        scope, loops, doubt = self.without(ends), list(self.loops), self.doubt
         symbols = dict(scope.symbols)
-        for name, (first, last) in loops.items():
+        for name, (first, last) in ends.items():
             if first is None or last is None:
                 doubt = doubt or LOOP
                 continue
-            made = Range(f"{name}#{next(self.counter)}", first, last, is_parallel)
+            made = BoundedLoop(f"{name}#{next(self.counter)}", first, last, is_parallel)
             symbols[name] = symbol(made.variable)
-            ranges.append(made)
-        return dataclasses.replace(scope, symbols=symbols, ranges=tuple(ranges), doubt=doubt)
+            loops.append(made)
+        return dataclasses.replace(scope, symbols=symbols, loops=tuple(loops), doubt=doubt)
 
     def as_unit(self) -> Scope:
         """The scope in a unit of computation: a new one, unless the place is in one already."""
@@ -192,29 +197,25 @@ class Scope:
         """Whether a text in Python has names that depend on elements of arrays."""
         return not self.data.isdisjoint(words_in(text))
 
-    def unread(self, name: str, why: str, *, is_write: bool) -> Iterator[Unread]:
+    def unread(self, name: str, why: str, *, is_write: bool) -> Unread:
         """An unknown access to a container, and why it is unknown if it is known when the place is reached."""
         location = self.containers.get(name)
         array = name if location is None else location.array
         is_temporary = location is None or location.sizes is not None
-        yield Unread(array, self.doubt or why, self.as_unit().unit or 0, is_write, is_temporary)
+        return Unread(array, self.doubt or why, self.as_unit().unit or 0, is_write, is_temporary)
 
-    def access(
-        self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False
-    ) -> Iterator[Access | Unread]:
+    def access(self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False) -> Access | Unread:
         """The access to a subset of a container, of which a dynamic one may leave out elements."""
         location, ends = self.containers.get(name), None if subset is None else subset.ends
         if location is None or self.doubt or ends is None or is_dynamic:
-            yield from self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
-            return
+            return self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
         firsts, lasts = self.values(first for first, _ in ends), self.values(last for _, last in ends)
         if firsts is None or lasts is None or len(ends) != len(location.axes):
             is_computed = any(self.depends_on_data(text) for each in ends for text in each)
-            yield from self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
-            return
+            return self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
         axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
         unit = self.as_unit().unit or 0
-        yield Access(location.array, self.ranges, self.conditions, axes, location.sizes, unit, is_write)
+        return Access(location.array, self.loops, self.conditions, axes, location.sizes, unit, is_write)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from gtstub.analysis.bounds.access import OTHER, Access, Conditions, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
-from gtstub.analysis.bounds.extremes import extreme
+from gtstub.analysis.bounds.extremes import extremes
 from gtstub.analysis.bounds.needs import Needs
 from gtstub.analysis.bounds.regions import accesses
 from gtstub.analysis.bounds.simplify import normalized, says, simplified
@@ -114,8 +113,8 @@ def _without_unknown(claim: Claim) -> Claim:
 def _claim(access: Access) -> Claim | None:
     """What an access claims in all rounds of its loops; None if its elements are not known."""
     when = list(access.conditions)
-    variables = _variables(access)
-    for loop in access.ranges:
+    variables = access.variables.keys()
+    for loop in access.loops:
         if (loop.first.symbols | loop.last.symbols) & variables:
             return None
         when.append(Condition(loop.first, "<", loop.last + 1))
@@ -129,11 +128,11 @@ def _claim(access: Access) -> Claim | None:
             follows.append(follow)
             continue
         first, last = indices
-        lowest, highest = extreme(first, access.ranges, "min"), extreme(last, access.ranges, "max")
+        lowest, highest = extremes(first, last, access.loops)
         if lowest is None or highest is None:
             return None
         if first != last:
-            if not _same_length(first, last, variables):
+            if (last - first).symbols & variables:  # Then one condition does not tell if it is empty.
                 return None
             when.append(Condition(Expression(), "<", last - first + 1))  # without the variables that both have
         if access.sizes is None:
@@ -144,17 +143,13 @@ def _claim(access: Access) -> Claim | None:
     return claim if all(parse(str(each)) == each for each in claim.expressions) else None  # within the limits
 
 
-def _same_length(first: Expression, last: Expression, variables: set[str]) -> bool:
-    """Whether a subset has equally many elements in all rounds, so that one condition tells if it is empty."""
-    return not (last - first).symbols & variables
-
-
 def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
-    first, last = (extreme(lookup.row, access.ranges, which) for which in _ENDS)
-    left, right = (extreme(lookup.column, access.ranges, which) for which in _ENDS)
-    if first is None or last is None or left is None or right is None or lookup.plus.symbols & _variables(access):
+    first, last = extremes(lookup.row, lookup.row, access.loops)
+    left, right = extremes(lookup.column, lookup.column, access.loops)
+    variables = access.variables.keys()
+    if first is None or last is None or left is None or right is None or lookup.plus.symbols & variables:
         return None
-    if not _is_dense(lookup, _variables(access)):
+    if not _is_dense(lookup, variables):
         return None
     if not left.is_constant or not right.is_constant or not 0 <= left.constant <= right.constant < MOST_COLUMNS:
         return None
@@ -166,16 +161,9 @@ def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
     return None if size is None else dataclasses.replace(found, size=size)
 
 
-def _is_dense(lookup: Lookup, variables: set[str]) -> bool:
+def _is_dense(lookup: Lookup, variables: Set[str]) -> bool:
     """Whether all elements between the first and the last row, in all these columns, are read."""
     terms = [Expression(0, (term,)) for index in (lookup.row, lookup.column) for term in index.terms]
     moving = [term for term in terms if term.symbols & variables]
     names = [name for term in moving for name in term.symbols & variables]
     return all(abs(factor) == 1 for term in moving for _, factor in term.terms) and len(names) == len(set(names))
-
-
-def _variables(access: Access) -> set[str]:
-    return {each.variable for each in access.ranges}
-
-
-_ENDS: tuple[Literal["min"], Literal["max"]] = ("min", "max")

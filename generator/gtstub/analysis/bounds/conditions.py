@@ -55,32 +55,24 @@ def negated(text: str, scope: Scope) -> Conditions | None:
 
 def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:
     """The least and the greatest value of a loop's variable, which changes by 1; None for other loops."""
-    start = scope.value(init.partition("=")[2])
-    held, step = syntax_tree(condition), syntax_tree(update.partition("=")[2])
-    if start is None or held is None or step is None or not init.strip().startswith(f"{variable} ="):
-        return None
-    match step:
-        case ast.BinOp(left=ast.Name(id=name), op=op, right=ast.Constant(value=1)) if name == variable:
-            upwards = isinstance(op, ast.Add)
-            if not upwards and not isinstance(op, ast.Sub):
-                return None
+    match syntax_tree(condition), syntax_tree(update.partition("=")[2]):
+        case (
+            ast.Compare(left=ast.Name(id=held), ops=[order], comparators=[end]),
+            ast.BinOp(left=ast.Name(id=stepped), op=step, right=ast.Constant(value=1)),
+        ) if held == stepped == variable and init.strip().startswith(f"{variable} ="):
+            start, last = scope.value(init.partition("=")[2]), scope.value(ast.unparse(end))
         case _:
             return None
-    match held:
-        case ast.Compare(left=ast.Name(id=name), ops=[order], comparators=[end]) if name == variable:
-            last = scope.value(ast.unparse(end))
-        case _:
-            return None
-    if last is None:
+    if start is None or last is None:
         return None
-    match order, upwards:
-        case (ast.Lt(), True):
+    match order, step:
+        case ast.Lt(), ast.Add():
             return start, last - 1
-        case (ast.LtE(), True):
+        case ast.LtE(), ast.Add():
             return start, last
-        case (ast.Gt(), False):
+        case ast.Gt(), ast.Sub():
             return last + 1, start
-        case (ast.GtE(), False):
+        case ast.GtE(), ast.Sub():
             return last, start
     return None
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from gtstub.analysis.bounds.access import Range
+from gtstub.analysis.bounds.access import BoundedLoop
 from gtstub.signature.expressions import Expression, Extremum, Term
 
 
-def extreme(value: Expression, ranges: Iterable[Range], which: Literal["min", "max"]) -> Expression | None:
+def extreme(value: Expression, loops: Iterable[BoundedLoop], which: Literal["min", "max"]) -> Expression | None:
     """The least or the greatest value over all rounds of the loops; None if it rises and falls with one variable."""
-    for loop in ranges:
+    for loop in loops:
         direction = _direction(value, loop.variable)
         if direction is None:
             return None
@@ -19,6 +19,13 @@ def extreme(value: Expression, ranges: Iterable[Range], which: Literal["min", "m
             end = loop.last if (direction > 0) == (which == "max") else loop.first
             value = value.replace({loop.variable: end})
     return value
+
+
+def extremes(
+    first: Expression, last: Expression, loops: Iterable[BoundedLoop]
+) -> tuple[Expression | None, Expression | None]:
+    """The least value of the first of two expressions, and the greatest one of the last."""
+    return extreme(first, loops, "min"), extreme(last, loops, "max")
 
 
 def _direction(value: Expression, variable: str) -> int | None:

@@ -19,49 +19,39 @@ from gtstub.signature.model import CONNECTIVITY_PREFIX
 def of_tasklet(state: Dataflow, node: Node, scope: Scope) -> Iterator[Access | Unread]:
     """The accesses of a tasklet."""
     indexed = _indexed(node)
-    for edge in state.into[node.id]:
-        name = state.source(edge)
-        if name is None:
-            continue
-        part = state.read(edge)
+    for edge, name, part in state.reads(node):
         if (part is not None and part.is_point) or edge.is_dynamic:
-            yield from scope.access(name, part, is_write=False, is_dynamic=edge.is_dynamic)
+            yield scope.access(name, part, is_write=False, is_dynamic=edge.is_dynamic)
         else:
-            yield from _at(state, node, scope, name, part, indexed.get(str(edge.dst_connector)))
-    for edge in state.out[node.id]:
-        if (name := state.destination(edge)) is None:
-            continue
-        part = state.write(edge)
+            yield _at(state, node, scope, name, part, indexed.get(str(edge.dst_connector)))
+    for edge, name, part in state.writes(node):
         if part is not None and part.is_point:
-            yield from scope.access(name, part, is_write=True, is_dynamic=edge.is_dynamic)
+            yield scope.access(name, part, is_write=True, is_dynamic=edge.is_dynamic)
         else:
-            yield from scope.unread(name, COMPUTED, is_write=True)
+            yield scope.unread(name, COMPUTED, is_write=True)
 
 
 def _at(
     state: Dataflow, node: Node, scope: Scope, name: str, subset: Subset | None, element: _Element | None
-) -> Iterator[Access | Unread]:
+) -> Access | Unread:
     """The access of a tasklet to an element of a container."""
     location, part = scope.containers.get(name), None if subset is None else subset.ends
     firsts = scope.values(first for first, _ in part or ())
     if location is None or scope.doubt or element is None or part is None or firsts is None:
-        yield from scope.unread(name, OTHER if element is None else COMPUTED, is_write=False)
-        return
+        return scope.unread(name, OTHER if element is None else COMPUTED, is_write=False)
     indices = element.indices
     # Axes of one element have no index in the tasklet.
     axes = [axis for axis, (first, last) in enumerate(part) if first != last]
     if len(indices) == len(part):
         axes = list(range(len(part)))
     if len(indices) != len(axes):
-        yield from scope.unread(name, COMPUTED, is_write=False)
-        return
+        return scope.unread(name, COMPUTED, is_write=False)
     found: list[Indices] = [(value, value) for value in location.index(firsts)]
     for axis, tree in zip(axes, indices, strict=True):
         outer = location.axes[axis]
         made = _index(state, node, scope, tree, element.guard)
         if made is None or outer is None:
-            yield from scope.unread(name, COMPUTED, is_write=False)
-            return
+            return scope.unread(name, COMPUTED, is_write=False)
         start = found[outer]
         assert isinstance(start, tuple)
         if isinstance(made, Lookup):
@@ -70,10 +60,8 @@ def _at(
             found[outer] = (start[0] + made, start[1] + made)
     looked_up = [each for each in found if isinstance(each, Lookup)]
     if element.guard is not None and not (looked_up and all(each.skips for each in looked_up)):
-        yield from scope.unread(name, DATA_CONDITION, is_write=False)
-    else:
-        unit = scope.unit or 0
-        yield Access(location.array, scope.ranges, scope.conditions, tuple(found), location.sizes, unit)
+        return scope.unread(name, DATA_CONDITION, is_write=False)
+    return Access(location.array, scope.loops, scope.conditions, tuple(found), location.sizes, scope.unit or 0)
 
 
 def _index(state: Dataflow, node: Node, scope: Scope, tree: ast.expr, guard: str | None) -> Expression | Lookup | None:

@@ -61,8 +61,7 @@ class _Writer:
         if node.kind != "Tasklet":
             return None
         connectors = {}
-        for each in state.into[node.id]:
-            name, part = str(state.source(each)), state.read(each)
+        for each, name, part in state.reads(node):
             if name in scope.symbols and part is not None and part.is_point:
                 connectors[str(each.dst_connector)] = scope.symbols[name]
         inner = dataclasses.replace(scope, symbols={**scope.symbols, **connectors})
@@ -74,7 +73,7 @@ class _Writer:
         state, node = self.state, self._node
         if node.container:
             return str(state.source(self.edge)) in scope.data
-        names = {str(state.source(each)) for each in state.into[node.id]}
+        names = {name for _, name, _ in state.reads(node)}
         variables = (name for entry in around(state.state, node) for name in entry.variables)
         inside = dataclasses.replace(scope, data=scope.data.union(variables))
         is_known_node = node.kind in ("Tasklet", "NestedSDFG")

@@ -15,9 +15,9 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from gtstub.analysis.bounds.access import Access, Conditions, Indices, Lookup, Range, Unread
+from gtstub.analysis.bounds.access import Access, BoundedLoop, Conditions, Indices, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
-from gtstub.analysis.bounds.extremes import extreme
+from gtstub.analysis.bounds.extremes import extremes
 from gtstub.signature.expressions import Expression, extremum, symbol
 from gtstub.signature.model import Condition
 
@@ -51,16 +51,16 @@ class Rounds:
 
     def of(self, access: Access) -> Access:
         """What an access of the unit reaches in these rounds."""
-        ranges = []
-        for loop in access.ranges:
+        loops = []
+        for loop in access.loops:
             limits = [limit[1:] for limit in self.limits if limit[0] == loop.variable]
             if not limits or not self.all_used:
                 limits.append((loop.first, loop.last))
             firsts, lasts = zip(*limits, strict=True)
             first = functools.reduce(functools.partial(_shortest, "max"), firsts)
             last = functools.reduce(functools.partial(_shortest, "min"), lasts)
-            ranges.append(dataclasses.replace(loop, first=first, last=last))
-        return dataclasses.replace(access, ranges=tuple(ranges), conditions=(*access.conditions, *self.conditions))
+            loops.append(dataclasses.replace(loop, first=first, last=last))
+        return dataclasses.replace(access, loops=tuple(loops), conditions=(*access.conditions, *self.conditions))
 
 
 def _shortest(which: Literal["min", "max"], a: Expression, b: Expression) -> Expression:
@@ -129,19 +129,19 @@ def _is_temporary(access: Access | Unread) -> bool:
     return access.is_temporary if isinstance(access, Unread) else access.sizes is not None
 
 
-def _around(write: Access) -> Iterable[Range]:
+def _around(write: Access) -> Iterable[BoundedLoop]:
     """The loops around the unit of a write, whose rounds may use what earlier rounds have written."""
-    return itertools.takewhile(lambda loop: not loop.is_parallel, write.ranges)
+    return itertools.takewhile(lambda loop: not loop.is_parallel, write.loops)
 
 
 def _box(read: Access) -> Box:
     """The elements that an access reads in all rounds."""
-    variables = {loop.variable: loop for loop in read.ranges}
+    variables = read.variables
     axes = tuple(_ends(indices, read) for indices in read.axes)
     # Whether a loop has rounds is seen from its axis.
     seen = {_variable(indices, variables) for indices, ends in zip(read.axes, axes, strict=True) if ends is not None}
-    ends = [Condition(loop.first, "<", loop.last + 1) for loop in read.ranges if loop.variable not in seen]
-    conditions = tuple(each for each in (*read.conditions, *ends) if is_known(each, variables))
+    ends = [Condition(loop.first, "<", loop.last + 1) for loop in read.loops if loop.variable not in seen]
+    conditions = tuple(each for each in (*read.conditions, *ends) if _is_known(each, variables))
     return Box(axes, conditions, is_sure=len(conditions) == len(read.conditions) + len(ends))
 
 
@@ -155,7 +155,7 @@ def _variable(indices: Indices, variables: Collection[str]) -> str | None:
     return None
 
 
-def is_known(condition: Condition, variables: Collection[str]) -> bool:
+def _is_known(condition: Condition, variables: Collection[str]) -> bool:
     """Whether a condition is one on arguments alone."""
     return (condition.left.symbols | condition.right.symbols).isdisjoint(variables) and not unknown_in((condition,))
 
@@ -163,16 +163,15 @@ def is_known(condition: Condition, variables: Collection[str]) -> bool:
 def _ends(indices: Indices, read: Access) -> tuple[Expression, Expression] | None:
     if isinstance(indices, Lookup):
         return None
-    first, last = extreme(indices[0], read.ranges, "min"), extreme(indices[1], read.ranges, "max")
-    variables = {loop.variable for loop in read.ranges}
-    if first is None or last is None or not variables.isdisjoint(first.symbols | last.symbols):
+    first, last = extremes(*indices, read.loops)
+    if first is None or last is None or (first.symbols | last.symbols) & read.variables.keys():
         return None
     return first, last
 
 
 def _rounds_for(write: Access, box: Box, *, is_only: bool) -> Rounds:
     """The rounds of a unit in which it may write elements of a box; `is_only` if nothing else writes them."""
-    variables = {loop.variable: loop for loop in write.ranges}
+    variables = write.variables
     limits, conditions = [], list(box.conditions)
     for indices, ends in zip(write.axes, box.axes, strict=True):
         if ends is None:

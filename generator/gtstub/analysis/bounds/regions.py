@@ -135,10 +135,10 @@ def _in_text(text: str, scope: Scope) -> Iterator[Access | Unread]:
                 inner.add(name)
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
                 point = Subset(tuple(Range(each, each) for each in map(ast.unparse, parts)))
-                yield from unit.access(name, point, is_write=False)
+                yield unit.access(name, point, is_write=False)
     for name in sorted(unit.containers.keys() & set(words_in(text)) - inner):
         first = Subset((Range("0", "0"),) * len(unit.containers[name].axes))
-        yield from unit.access(name, first, is_write=False)
+        yield unit.access(name, first, is_write=False)
 
 
 def _in_loop(loop: Loop, scope: Scope) -> Scope:

@@ -21,29 +21,28 @@ def simplified(
     """
     made: list[Claim] = []
     for claim in sorted(_without_cases(claims), key=lambda claim: (len(claim.when), tuple(map(str, claim.when)))):
-        weaker = [other for other in (*said, *made) if set(other.when) <= set(claim.when)]
         uses = [use for use in _merged_uses(claim) if not _is_given(use, shapes)]
-        left = Claim(
-            claim.when,
-            tuple(use for use in uses if not any(_covers(each, use) for other in weaker for each in other.uses)),
-            tuple(
-                follow
-                for follow in _merged_follows(claim.follows)
-                if not any(_follows_too(each, follow) for other in weaker for each in other.follows)
-            ),
-        )
-        if left.uses or left.follows:
+        merged = Claim(claim.when, tuple(uses), tuple(_merged_follows(claim.follows)))
+        if (left := _unsaid(merged, (*said, *made))) is not None:
             made += _within_limits(left)
     return tuple(made)
 
 
 def says(claims: Iterable[Claim], claim: Claim) -> bool:
     """Whether some claims contain another one."""
-    when = set(normalized(claim.when) or ())
-    weaker = [each for each in claims if set(each.when) <= when]
-    return all(any(_covers(each, use) for other in weaker for each in other.uses) for use in claim.uses) and all(
-        any(_follows_too(each, follow) for other in weaker for each in other.follows) for follow in claim.follows
-    )
+    return _unsaid(dataclasses.replace(claim, when=normalized(claim.when) or ()), claims) is None
+
+
+def _unsaid(claim: Claim, others: Iterable[Claim]) -> Claim | None:
+    """What a claim says, and no other one under some of its conditions; None if that is nothing."""
+    weaker = [other for other in others if set(other.when) <= set(claim.when)]
+    uses = [use for use in claim.uses if not any(_covers(each, use) for other in weaker for each in other.uses)]
+    follows = [
+        follow
+        for follow in claim.follows
+        if not any(_follows_too(each, follow) for other in weaker for each in other.follows)
+    ]
+    return Claim(claim.when, tuple(uses), tuple(follows)) if uses or follows else None
 
 
 MOST_ENDS = 100

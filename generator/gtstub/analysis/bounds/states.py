@@ -12,15 +12,14 @@ from gtstub.analysis.bounds.access import (
     LOOP,
     OTHER,
     Access,
+    BoundedLoop,
     Location,
     Lookup,
-    Range,
     Scope,
     Unread,
 )
 from gtstub.sdfg.dataflow import Dataflow
-from gtstub.sdfg.model import Container, Edge, Node, Sdfg, State, Subset
-from gtstub.sdfg.model import Range as Indices
+from gtstub.sdfg.model import Container, Edge, Node, Range, Sdfg, State, Subset
 from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.facts import fact_text
 
@@ -172,14 +171,13 @@ def _copies(state: Dataflow, node: Node, scope: Scope) -> Accesses:
         if node.container not in scope.containers:
             yield from _unread(state, node, scope.as_unit())
         return
-    for edge in state.into[node.id]:
-        if state.nodes[edge.src].kind in ("AccessNode", "MapEntry") and (source := state.source(edge)) is not None:
-            if edge.src_connector == "views":  # What is written to the view is not known.
-                yield from _unread(state, node, scope.as_unit())
-            else:
-                yield from _copy(state, scope, edge, source, node.container)
-    for edge in state.out[node.id]:
-        if state.nodes[edge.dst].kind == "MapExit" and (destination := state.destination(edge)) is not None:
+    for edge, source, _ in state.reads(node):
+        if edge.src_connector == "views":  # What is written to the view is not known.
+            yield from _unread(state, node, scope.as_unit())
+        elif state.nodes[edge.src].kind in ("AccessNode", "MapEntry"):
+            yield from _copy(state, scope, edge, source, node.container)
+    for edge, destination, _ in state.writes(node):
+        if state.nodes[edge.dst].kind == "MapExit":
             yield from _copy(state, scope, edge, node.container, destination)
 
 
@@ -189,9 +187,8 @@ def _copy(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: s
     def side(name: str, part: Subset | None, *, is_write: bool) -> Access | Unread:
         container = state.containers[name]
         if part is None and edge.other_subset is None and container.has_one_element:
-            part = Subset((Indices("0", "0"),) * len(container.shape))
-        (found,) = unit.access(name, part, is_write=is_write, is_dynamic=edge.is_dynamic)
-        return found
+            part = Subset((Range("0", "0"),) * len(container.shape))
+        return unit.access(name, part, is_write=is_write, is_dynamic=edge.is_dynamic)
 
     read = side(source, state.read(edge), is_write=False)
     write = side(destination, state.write(edge), is_write=True)
@@ -204,17 +201,17 @@ def _element_by_element(read: Access, write: Access, scope: Scope) -> tuple[Acce
     """A copy as a loop over its elements, if both sides have the same axes of more than one element."""
     if len(_long_axes(read)) != len(_long_axes(write)):
         return read, write
-    ranges, made = list(read.ranges), (list(read.axes), list(write.axes))
+    loops, made = list(read.loops), (list(read.axes), list(write.axes))
     for (source, first, last), (destination, start, stop) in zip(_long_axes(read), _long_axes(write), strict=True):
         if last - first != stop - start:
             return read, write
         name = f"copy#{next(scope.counter)}"
-        ranges.append(Range(name, Expression(), last - first, is_parallel=True))
+        loops.append(BoundedLoop(name, Expression(), last - first, is_parallel=True))
         made[0][source] = (first + symbol(name),) * 2
         made[1][destination] = (start + symbol(name),) * 2
     return (
-        dataclasses.replace(read, ranges=tuple(ranges), axes=tuple(made[0])),
-        dataclasses.replace(write, ranges=tuple(ranges), axes=tuple(made[1])),
+        dataclasses.replace(read, loops=tuple(loops), axes=tuple(made[0])),
+        dataclasses.replace(write, loops=tuple(loops), axes=tuple(made[1])),
     )
 
 
@@ -227,10 +224,9 @@ def _long_axes(access: Access) -> list[tuple[int, Expression, Expression]]:
 
 def _ends(state: Dataflow, entry: Node, scope: Scope) -> Accesses:
     """The scalars from which a map takes the ends of its range."""
-    for edge in state.into[entry.id]:
-        if not str(edge.dst_connector).startswith("IN_") and (name := state.source(edge)) is not None:
-            unit = scope.as_unit()
-            yield from unit.access(name, state.read(edge), is_write=False, is_dynamic=edge.is_dynamic)
+    for edge, name, part in state.reads(entry):
+        if not str(edge.dst_connector).startswith("IN_"):
+            yield scope.as_unit().access(name, part, is_write=False, is_dynamic=edge.is_dynamic)
 
 
 def _library(state: Dataflow, node: Node, scope: Scope) -> Accesses:
@@ -238,15 +234,13 @@ def _library(state: Dataflow, node: Node, scope: Scope) -> Accesses:
     path = node.classpath
     is_known = path == _REDUCE or path.startswith(_REDUCE_WITH_SKIP_VALUES)
     unsure = scope.in_doubt(DATA_CONDITION if is_known else OTHER)
-    for edge in state.into[node.id]:
-        if (name := state.source(edge)) is not None:
-            is_sure = path == _REDUCE or (is_known and edge.dst_connector == "_mask")
-            here = scope if is_sure else unsure
-            yield from here.access(name, state.read(edge), is_write=False, is_dynamic=edge.is_dynamic)
-    for edge in state.out[node.id]:
-        if (name := state.destination(edge)) is not None:
-            here = scope if is_known else unsure
-            yield from here.access(name, state.write(edge), is_write=True, is_dynamic=edge.is_dynamic)
+    for edge, name, part in state.reads(node):
+        is_sure = path == _REDUCE or (is_known and edge.dst_connector == "_mask")
+        here = scope if is_sure else unsure
+        yield here.access(name, part, is_write=False, is_dynamic=edge.is_dynamic)
+    for edge, name, part in state.writes(node):
+        here = scope if is_known else unsure
+        yield here.access(name, part, is_write=True, is_dynamic=edge.is_dynamic)
 
 
 def _nested(state: Dataflow, node: Node, scope: Scope, in_sdfg: Callable[[Sdfg, Scope], Accesses]) -> Accesses:
@@ -256,16 +250,16 @@ def _nested(state: Dataflow, node: Node, scope: Scope, in_sdfg: Callable[[Sdfg, 
         return
     inner = _inside_nested(state, node, sdfg, scope)
     containers: dict[str, Location] = {}
-    ends = [(str(edge.dst_connector), state.source(edge), state.read(edge), False) for edge in state.into[node.id]]
-    ends += [(str(edge.src_connector), state.destination(edge), state.write(edge), True) for edge in state.out[node.id]]
+    ends = [(str(edge.dst_connector), name, part, False) for edge, name, part in state.reads(node)]
+    ends += [(str(edge.src_connector), name, part, True) for edge, name, part in state.writes(node)]
     unclear = set()
     for connector, name, part, is_write in ends:
-        if name is None or connector not in sdfg.containers:
+        if connector not in sdfg.containers:
             continue
         location = _part(scope, name, part, sdfg.containers[connector], inner)
         if location is None or containers.get(connector, location) != location:
             unclear.add(connector)
-            yield from scope.as_unit().unread(name, OTHER, is_write=is_write)
+            yield scope.as_unit().unread(name, OTHER, is_write=is_write)
         else:
             containers[connector] = location
     left = {name: location for name, location in containers.items() if name not in unclear}
@@ -284,8 +278,8 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
             data.add(name)
         else:
             choices[name] = conditions.choice(text, scope, next(scope.counter))
-    for edge in state.into[node.id]:
-        source, connector = str(state.source(edge)), str(edge.dst_connector)
+    for edge, source, _ in state.reads(node):
+        connector = str(edge.dst_connector)
         if source in scope.data:
             data.add(connector)
         elif connector in sdfg.containers:
@@ -297,6 +291,6 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
 def _unread(state: Dataflow, node: Node, scope: Scope) -> Accesses:
     """The accesses of a node of another kind."""
     for edge in state.into[node.id]:
-        yield from scope.unread(state.source(edge) or "", OTHER, is_write=False)
+        yield scope.unread(state.source(edge) or "", OTHER, is_write=False)
     for edge in state.out[node.id]:
-        yield from scope.unread(state.destination(edge) or "", OTHER, is_write=True)
+        yield scope.unread(state.destination(edge) or "", OTHER, is_write=True)
