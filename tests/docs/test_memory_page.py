@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import get_args
 
-from gtstub.analysis.memory import Allocation, Memory, Total, Transient, Use
+from gtstub.analysis.memory import Allocation, Memory, StorageUse, Total, Transient
 from tests.support.checkout import ROOT
 
 PAGE = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
@@ -22,6 +22,6 @@ def test_all_words_of_the_column_allocated_are_explained() -> None:
 def test_all_members_are_described() -> None:
     described = FORMATS.partition("\n## Memory\n")[2].partition("\n## ")[0]
     members = {f"`{field.name}" for field in dataclasses.fields(Memory)}
-    members |= {f"`.{field.name}`" for kind in (Transient, Total, Use) for field in dataclasses.fields(kind)}
+    members |= {f"`.{field.name}`" for kind in (Transient, Total, StorageUse) for field in dataclasses.fields(kind)}
     rows = re.findall(r"^\| (.*?) \|", described, re.MULTILINE)
     assert [member for member in sorted(members) if not any(member in row for row in rows)] == []

@@ -25,21 +25,22 @@ class Held:
 
 @dataclasses.dataclass(frozen=True)
 class Amount:
-    """Bytes, None if unknown, and those that are known."""
+    """Bytes that are known, and whether these are all."""
 
-    bytes: int | None = 0
     at_least: int = 0
+    is_known: bool = True
+
+    @property
+    def bytes(self) -> int | None:
+        """None if unknown."""
+        return self.at_least if self.is_known else None
 
     def __add__(self, other: Amount) -> Amount:
-        is_known = self.bytes is not None and other.bytes is not None
-        at_least = self.at_least + other.at_least
-        return Amount(at_least if is_known else None, at_least)
+        return Amount(self.at_least + other.at_least, self.is_known and other.is_known)
 
     def __or__(self, other: Amount) -> Amount:
         """The larger one."""
-        is_known = self.bytes is not None and other.bytes is not None
-        at_least = max(self.at_least, other.at_least)
-        return Amount(at_least if is_known else None, at_least)
+        return Amount(max(self.at_least, other.at_least), self.is_known and other.is_known)
 
 
 def total(held: Iterable[Held], depth: int = 0) -> Amount:
@@ -78,4 +79,4 @@ def _split(held: Iterable[Held], depth: int) -> tuple[list[Held], dict[Step, lis
 
 
 def _amount(held: Held) -> Amount:
-    return Amount(held.bytes, held.bytes or 0)
+    return Amount(held.bytes or 0, held.bytes is not None)

@@ -73,7 +73,7 @@ class Total:
 
 
 @dataclasses.dataclass(frozen=True)
-class Use:
+class StorageUse:
     """
     The bytes in one storage that are allocated with the handle, in each call or by the caller, or are on the stack.
     `peak` is the most that is held at one time: what a state or a map allocates is freed at its end.
@@ -93,7 +93,7 @@ class Memory:
 
     transients: tuple[Transient, ...]
     totals: tuple[Total, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[StorageUse, ...]
     unknown: tuple[str, ...]
 
 
@@ -354,11 +354,11 @@ def _totals(found: Sequence[_Found]) -> Iterator[Total]:
             yield Total(allocated, storage, lifetime, branch, amount.bytes, amount.at_least)
 
 
-def _uses(found: Sequence[_Found]) -> Iterator[Use]:
+def _uses(found: Sequence[_Found]) -> Iterator[StorageUse]:
     for (allocated, storage), group in _groups(found, lambda each: (each.allocated, each.storage)).items():
         held = [each.held for each in group]
         all_, most = total(held), peak(held)
-        yield Use(allocated, storage, all_.bytes, all_.at_least, most.bytes, most.at_least)
+        yield StorageUse(allocated, storage, all_.bytes, all_.at_least, most.bytes, most.at_least)
 
 
 def _groups[T](found: Iterable[_Found], key: Callable[[Transient], T]) -> Mapping[T, list[_Found]]:

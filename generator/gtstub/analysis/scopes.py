@@ -16,7 +16,7 @@ from gtstub.sdfg.model import (
     Sdfg,
     State,
     assigned_in,
-    blocks_in,
+    code_in,
     regions_in,
     words_in,
 )
@@ -110,22 +110,10 @@ def code_of(sdfg: Sdfg, place: Place) -> Code:
     """The control flow of an SDFG that runs in `place`."""
     return Code(
         tuple(_states(_steps(sdfg), place)),
-        frozenset(words_in(*_texts(sdfg))),
+        frozenset(words_in(*(text for region in regions_in(sdfg) for _, text in code_in(region)))),
         assigned_in(sdfg),
         frozenset(each.variable for each in regions_in(sdfg) if isinstance(each, Loop) and each.variable),
     )
-
-
-def _texts(sdfg: Sdfg) -> Iterator[str]:
-    """The conditions in an SDFG, and what its edges assign."""
-    for block in blocks_in(sdfg):
-        if isinstance(block, Loop):
-            yield from block.texts
-        if isinstance(block, Conditional):
-            yield from (branch.condition or "" for branch in block.branches)
-        for edge in block.edges if isinstance(block, Region) else ():
-            yield edge.condition or ""
-            yield from edge.assignments.values()
 
 
 def _states(steps: Iterable[tuple[Step, Block]], place: Place) -> Iterator[PlacedState]:

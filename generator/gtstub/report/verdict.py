@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gtstub.analysis.kernels import Kernel
-from gtstub.analysis.memory import Allocation, Memory, Use
+from gtstub.analysis.memory import Allocation, Memory, StorageUse
 from gtstub.analysis.rules import Result
 from gtstub.report.model import Chip, Leaf, Slot, Tone
 from gtstub.report.wording import WHEN, byte_size, count
@@ -48,7 +48,7 @@ def _memory(memory: Memory | None) -> Chip:
     return Chip(name, _sum(memory, "call"), note, "plain" if is_known else "unknown")
 
 
-def _uses(memory: Memory, where: Allocation) -> list[Use]:
+def _uses(memory: Memory, where: Allocation) -> list[StorageUse]:
     return [use for use in memory.uses if use.allocated == where]
 
 

@@ -257,6 +257,18 @@ def assigned_in(region: Region) -> dict[str, set[str]]:
     return found
 
 
+def code_in(region: Region) -> Iterator[tuple[str, str]]:
+    """The code on the edges of a region and in its conditions, each after the words for where it stands."""
+    for edge in region.edges:
+        yield from ((f"the assignment to '{name}'", text) for name, text in edge.assignments.items())
+        yield "a condition", edge.condition or ""
+    for block in region.blocks.values():
+        if isinstance(block, Conditional):
+            yield from ((f"the condition of '{block.label}'", each.condition or "") for each in block.branches)
+    if isinstance(region, Loop):
+        yield from (("a loop", text) for text in region.texts)
+
+
 def nested_in(sdfg: Sdfg) -> Iterator[tuple[State, Node, Sdfg]]:
     """The SDFGs that are nested in this one, each with its node, but not those that are nested in them."""
     for state in states_in(sdfg):

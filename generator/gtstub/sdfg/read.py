@@ -75,10 +75,13 @@ def json_in(data: bytes, source: str) -> tuple[str, Json]:
     return text, document
 
 
-def of_document(document: Json) -> Sdfg:
-    """An SDFG in DaCe's JSON form (`SDFG.to_json()`). Raises SdfgError if it has another form."""
+def of_document(document: Json, text: str = "") -> Sdfg:
+    """
+    An SDFG in DaCe's JSON form (`SDFG.to_json()`), with its `text` if that is known. Raises SdfgError if it has another
+    form.
+    """
     try:
-        return _of_text(json.dumps(document), document)
+        return _of_text(text or json.dumps(document), document)
     except _ScopeError as error:
         name = document["attributes"]["name"]
         raise SdfgError(f"SDFG '{name}' has maps in state '{error.args[0]}' that contain each other.") from None

@@ -134,29 +134,29 @@ def _validator(kind: str) -> jsonschema.Draft202012Validator:
 
 
 def _explain(error: jsonschema.ValidationError) -> str:
-    found = shortened(error.instance)
+    found, value = shortened(error.instance), error.validator_value
     match error.validator:
         case "required":
-            missing = next(name for name in error.validator_value if name not in error.instance)
+            missing = next(name for name in value if name not in error.instance)
             return f"expected a member '{missing}', found none"
         case "additionalProperties":
             known = error.schema.get("properties", {})
             surplus = next(name for name in sorted(error.instance) if name not in known)
             return f"expected no member '{surplus}', found one"
         case "const":
-            return f"expected '{error.validator_value}', found {found}"
+            expected = f"'{value}'"
         case "enum":
-            return f"expected one of {', '.join(repr(value) for value in error.validator_value)}, found {found}"
+            expected = f"one of {', '.join(map(repr, value))}"
         case "type":
-            types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-            return f"expected {' or '.join(types)}, found {found}"
+            expected = " or ".join(value if isinstance(value, list) else [value])
         case "pattern":
-            return f"expected text that matches '{error.validator_value}', found {found}"
+            expected = f"text that matches '{value}'"
         case "minimum":
-            return f"expected at least {error.validator_value}, found {found}"
+            expected = f"at least {value}"
         case "maximum":
-            return f"expected at most {error.validator_value}, found {found}"
+            expected = f"at most {value}"
         case "maxItems":
-            return f"expected at most {error.validator_value} elements, found {len(error.instance)}"
-        case _:
-            return f"expected a value that '{error.validator}' allows, found {found}"
+            expected, found = f"at most {value} elements", f"{len(error.instance)}"
+        case other:
+            expected = f"a value that '{other}' allows"
+    return f"expected {expected}, found {found}"

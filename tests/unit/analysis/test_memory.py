@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gtstub.analysis import memory as analysis
-from gtstub.analysis.memory import Memory, Total, Transient, Use
+from gtstub.analysis.memory import Memory, StorageUse, Total, Transient
 from gtstub.sdfg.read import SdfgError, of_document
 from tests.support.sdfg_documents import (
     Json,
@@ -60,7 +60,7 @@ def test_a_transient_of_a_state_is_allocated_in_each_call() -> None:
         repeated=(),
     )
     assert found.totals == (Total("call", "CPU_Heap", "Scope", "", 120, 120),)
-    assert found.uses == (Use("call", "CPU_Heap", 120, 120, 120, 120),)
+    assert found.uses == (StorageUse("call", "CPU_Heap", 120, 120, 120, 120),)
     assert found.unknown == ()
 
 
@@ -69,7 +69,7 @@ def test_an_unknown_size_is_not_zero() -> None:
     found = memory(sdfg(state("a", "b", "c"), arrays=arrays), {})
     assert [each.bytes for each in found.transients] == [None, 32, None]
     assert found.totals == (Total("call", "CPU_Heap", "Scope", "", None, 32),)
-    assert found.uses == (Use("call", "CPU_Heap", None, 32, None, 32),)
+    assert found.uses == (StorageUse("call", "CPU_Heap", None, 32, None, 32),)
     assert found.unknown == ("M", "N")
 
 
@@ -190,7 +190,7 @@ def test_of_branches_the_largest_counts() -> None:
     found = memory(sdfg(*blocks, arrays=arrays), {"N": 20})
     assert [each.branch for each in found.transients] == [BRANCH, "choice: else", "", ""]
     assert (total(found).bytes, total(found, BRANCH).bytes, total(found, "choice: else").bytes) == (184, 80, 160)
-    assert found.uses == (Use("call", "CPU_Heap", 184, 184, 160, 160),)
+    assert found.uses == (StorageUse("call", "CPU_Heap", 184, 184, 160, 160),)
 
 
 def test_an_unknown_branch_makes_the_total_unknown() -> None:
@@ -243,7 +243,7 @@ def test_what_a_condition_reads_is_allocated_with_the_sdfg() -> None:
 def test_a_peak_is_that_of_the_largest_state() -> None:
     arrays = {"a": transient("10"), "b": transient("20"), "c": transient("1"), "d": transient("7", lifetime="SDFG")}
     found = memory(sdfg(state("a"), region(state("b", "c")), state("d"), arrays=arrays), {})
-    assert found.uses == (Use("call", "CPU_Heap", 304, 304, 224, 224),)
+    assert found.uses == (StorageUse("call", "CPU_Heap", 304, 304, 224, 224),)
 
 
 # --- Repetition and nesting -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gtstub.analysis.kernels import Kernel, ReadFrom
-from gtstub.analysis.memory import Allocation, Memory, Total, Transient, Use
+from gtstub.analysis.memory import Allocation, Memory, StorageUse, Total, Transient
 from gtstub.analysis.rules import Finding, Result
 from gtstub.install import TEMPLATES
 from gtstub.report.compare import compare
@@ -37,8 +37,8 @@ def transient(name: str, bytes_: int | None, allocated: Allocation, **others: An
     return Transient(name=name, bytes=bytes_, allocated=allocated, **{**values, **others})
 
 
-def use(allocated: Allocation, peak: int | None, least: int) -> Use:
-    return Use(allocated, "CPU_Heap", peak, least, peak, least)
+def use(allocated: Allocation, peak: int | None, least: int) -> StorageUse:
+    return StorageUse(allocated, "CPU_Heap", peak, least, peak, least)
 
 
 MEMORY = Memory(

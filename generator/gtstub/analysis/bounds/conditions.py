@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 
 from gtstub.analysis.bounds.access import DATA_CONDITION, SCALAR_CONDITION, Conditions, Scope
 from gtstub.signature.expressions import Expression, symbol, syntax_tree
@@ -26,13 +27,14 @@ def choice(text: str, scope: Scope, number: int) -> tuple[Conditions, Conditions
     depends_on_data = scope.depends_on_data(text)
     if depends_on_data and scope.evaluates_both:
         return (), ()
-    found = (None, None) if depends_on_data else (read(text, scope), negated(text, scope))
+    holds = None if depends_on_data else read(text, scope)
+    fails = _none_of(holds)
     fact = None if depends_on_data else scope.fact(text)
     if fact is None:
         fact = symbol(f"{'__unknown_data_' if depends_on_data else '__unknown_scalars_'}{number}")
     return (
-        (Condition(fact, "!=", Expression()),) if found[0] is None else found[0],
-        (Condition(fact, "==", Expression()),) if found[1] is None else found[1],
+        (Condition(fact, "!=", Expression()),) if holds is None else holds,
+        (Condition(fact, "==", Expression()),) if fails is None else fails,
     )
 
 
@@ -46,11 +48,6 @@ def read(text: str, scope: Scope) -> Conditions | None:
     """The conditions that a text in Python states; None if it is of another form."""
     tree = syntax_tree(text)
     return None if tree is None else _conditions(tree, scope)
-
-
-def negated(text: str, scope: Scope) -> Conditions | None:
-    """The conditions under which a text in Python is false; None if it is of another form."""
-    return _none_of(read(text, scope))
 
 
 def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:
@@ -88,26 +85,20 @@ def _conditions(tree: ast.expr, scope: Scope) -> Conditions | None:
             return _none_of(_conditions(operand, scope))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
-            return None if a is None or b is None else _compared(a, op, b)
+            relation = _RELATIONS.get(type(op))
+            return None if a is None or b is None or relation is None else (relation(a, b),)
     flag = scope.value(ast.unparse(tree))
     return None if flag is None else (Condition(flag, "!=", Expression()),)
 
 
-def _compared(a: Expression, op: ast.cmpop, b: Expression) -> Conditions | None:
-    match op:
-        case ast.Lt():
-            return (Condition(a, "<", b),)
-        case ast.LtE():
-            return (Condition(a, "<", b + 1),)
-        case ast.Gt():
-            return (Condition(b, "<", a),)
-        case ast.GtE():
-            return (Condition(b, "<", a + 1),)
-        case ast.Eq():
-            return (Condition(a, "==", b),)
-        case ast.NotEq():
-            return (Condition(a, "!=", b),)
-    return None
+_RELATIONS: Mapping[type[ast.cmpop], Callable[[Expression, Expression], Condition]] = {
+    ast.Lt: lambda a, b: Condition(a, "<", b),
+    ast.LtE: lambda a, b: Condition(a, "<", b + 1),
+    ast.Gt: lambda a, b: Condition(b, "<", a),
+    ast.GtE: lambda a, b: Condition(b, "<", a + 1),
+    ast.Eq: lambda a, b: Condition(a, "==", b),
+    ast.NotEq: lambda a, b: Condition(a, "!=", b),
+}
 
 
 def _none_of(found: Conditions | None) -> Conditions | None:

@@ -6,7 +6,6 @@ depend on elements of arrays.
 from __future__ import annotations
 
 import ast
-import collections
 import dataclasses
 
 from gtstub.analysis.bounds.access import Scope
@@ -92,30 +91,25 @@ def _assigned_text(node: Node, connector: str) -> str | None:
 
 def _writers(sdfg: Sdfg) -> dict[str, list[_Writer]]:
     """The edges that write to each container."""
-    found: collections.defaultdict[str, list[_Writer]] = collections.defaultdict(list)
+    found: dict[str, list[_Writer]] = {}
     for each in states_in(sdfg):
         state = Dataflow(each, sdfg.containers)
         for node in state.nodes.values():
-            if node.container:
-                found[node.container] += (_Writer(state, edge) for edge in state.into[node.id])
-    return {name: each for name, each in found.items() if each}
+            for edge in state.into[node.id] if node.container else ():
+                found.setdefault(node.container, []).append(_Writer(state, edge))
+    return found
 
 
 def _with_values(scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
-    values = dict(scope.symbols)
-    is_changed = True
-    while is_changed:
-        is_changed = False
-        here = dataclasses.replace(scope, symbols=values)
-        texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
-        found = {name: here.value(text) for name, text in texts.items() if name not in values}
-        writers = {name: each[0] for name, each in scalars.items() if len(each) == 1 and name not in values}
-        found |= {name: writer.value(here) for name, writer in writers.items()}
-        for name, value in found.items():
-            if value is not None:
-                values[name] = value
-                is_changed = True
-    return dataclasses.replace(scope, symbols=values)
+    texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
+    writers = {name: each[0] for name, each in scalars.items() if len(each) == 1}
+    while True:
+        found = {name: scope.value(text) for name, text in texts.items() if name not in scope.symbols}
+        found |= {name: writer.value(scope) for name, writer in writers.items() if name not in scope.symbols}
+        known = {name: value for name, value in found.items() if value is not None}
+        if not known:
+            return scope
+        scope = dataclasses.replace(scope, symbols={**scope.symbols, **known})
 
 
 def _with_data(sdfg: Sdfg, scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:

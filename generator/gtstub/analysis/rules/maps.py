@@ -62,13 +62,9 @@ def rule_9_dimensions(place: Place, program: ProgramSignature) -> Iterator[Found
     for name, label in _variables(place).items():
         match = MAP_VARIABLE.search(name)
         if match is not None and (kind := kinds.get(_base(match["dimension"]))) != match["kind"]:
-            other = f"the dimension '{match['dimension']}' of the program is {kind}"
-            yield (
-                "error",
-                label,
-                name,
-                f"the program has no dimension '{match['dimension']}'" if kind is None else other,
-            )
+            dimension = match["dimension"]
+            message = f"the dimension '{dimension}' of the program is {kind}"
+            yield "error", label, name, f"the program has no dimension '{dimension}'" if kind is None else message
     found: dict[tuple[str, str], Found] = {}
     for flow in () if place.path else place.states:
         spelled = {name: MAP_VARIABLE.search(name) for node in _entries(flow) for name in node.variables}

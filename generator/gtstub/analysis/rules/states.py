@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gtstub.analysis.rules.model import Found, Place
 from gtstub.sdfg.flow import reached, successors
-from gtstub.sdfg.model import Conditional, Loop, Region, Sdfg, regions_in, states_in, words_in
+from gtstub.sdfg.model import Sdfg, code_in, regions_in, states_in, words_in
 
 
 def rule_2(place: Place, before: Sdfg) -> Iterator[Found]:
@@ -34,23 +34,11 @@ def rule_3(place: Place) -> Iterator[Found]:
     found = {
         (region.label, name, where)
         for region in regions_in(place.sdfg)
-        for where, text in _tests(region)
+        for where, text in code_in(region)
         for name in arrays.intersection(words_in(text))
     }
     for label, name, where in sorted(found):
         yield "error", label, name, f"{where} uses this array, and not a scalar"
-
-
-def _tests(region: Region) -> Iterator[tuple[str, str]]:
-    """The code on the edges of a region and in its conditions, each after the words for where it stands."""
-    for edge in region.edges:
-        yield from ((f"the assignment to '{name}'", text) for name, text in edge.assignments.items())
-        yield "a condition", edge.condition or ""
-    for block in region.blocks.values():
-        if isinstance(block, Conditional):
-            yield from ((f"the condition of '{block.label}'", each.condition or "") for each in block.branches)
-    if isinstance(region, Loop):
-        yield from (("a loop", text) for text in region.texts)
 
 
 def rule_4(place: Place) -> Iterator[Found]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gtstub.analysis.memory import Memory, Use
+from gtstub.analysis.memory import Memory, StorageUse
 from gtstub.util.console import make_table, print_parts
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _summary(name: str, memory: Memory) -> Iterator[str]:
 _SENTENCES = {"init": "The handle keeps", "call": "A call allocates", "caller": "The caller provides"}
 
 
-def _bytes(use: Use) -> str:
+def _bytes(use: StorageUse) -> str:
     text = f"{_number(use.bytes)} bytes in {use.storage}"
     if use.bytes is None:
         text += f", at least {use.at_least:,}"

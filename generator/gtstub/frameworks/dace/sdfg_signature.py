@@ -40,12 +40,13 @@ def sdfg_signature(
     raw: Mapping[str, Any],
     gpu: Device = "cuda",
     *,
+    text: str = "",
     bounds: bool = True,
     has_domains: bool = True,
     evaluates_both: bool = False,
 ) -> SdfgSignature:
     """
-    The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`.
+    The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`, with its `text` if known.
 
     DaCe provides the arguments and their order; the raw form provides the fixed values of their descriptors. `gpu` is
     the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses. If
@@ -53,7 +54,7 @@ def sdfg_signature(
     start at 0. If it `evaluates_both` sides of a choice that depends on data, as `where` does, calls need the elements
     of both. Raises SignatureError for arguments that no stub supports, and SdfgError for a raw form of another kind.
     """
-    read = of_document(raw)
+    read = of_document(raw, text)
     name = read.name
     reads, writes = sdfg.read_and_write_sets()
 
@@ -122,7 +123,7 @@ def sdfg_signature(
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
     """The signature of an SDFG that DaCe saved as `.sdfg` or `.sdfgz`. Raises SignatureError for other files."""
     try:
-        _, raw = json_in(file.read_bytes(), str(file))
+        text, raw = json_in(file.read_bytes(), str(file))
     except SdfgError as error:
         raise SignatureError(str(error)) from None
     try:
@@ -131,7 +132,7 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
         raise SignatureError(
             f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
         ) from None
-    return sdfg_signature(sdfg, raw, gpu, bounds=settings.bounds())
+    return sdfg_signature(sdfg, raw, gpu, text=text, bounds=settings.bounds())
 
 
 def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:
