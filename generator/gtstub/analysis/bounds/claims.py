@@ -43,7 +43,9 @@ def bounds_of(sdfg: Sdfg, scalars: Mapping[str, DType], *, has_domains: bool, ev
 
 def _bounds_of(found: Sequence[Access | Unread], sdfg: Sdfg, *, has_domains: bool) -> Bounds:
     shapes = {name: each.shape for name, each in sdfg.containers.items()}
-    needs, needed, others, known = Needs(found), _Claims(), _Claims(), 0
+    needs, known = Needs(found), 0
+    needed: list[Claim] = []
+    others: list[Claim] = []
     unknown: collections.Counter[tuple[str, str]] = collections.Counter()
     unsure: list[tuple[str, str, Sequence[Claim]]] = []
     for access in found:
@@ -57,13 +59,13 @@ def _bounds_of(found: Sequence[Access | Unread], sdfg: Sdfg, *, has_domains: boo
             can_add = has_domains and not access.is_write and access.sizes is None
             is_real = sdfg.containers[access.array].dtype in _REAL if can_add else False
             parts = _needed_claims(access, claim, needs, is_real=is_real) if can_add else [claim]
-            needed.add(parts)
+            needed += parts
             if can_add:
-                others.add([_without_unknown(claim)])
+                others.append(_without_unknown(claim))
             elif why := unknown_in(access.conditions):
                 unsure.append((access.array, why, parts))
-    kept = [each for each in simplified(needed.claims, shapes) if not unknown_in(each.when)]
-    more = simplified(others.claims, shapes, kept)
+    kept = [each for each in simplified(_by_condition(needed), shapes) if not unknown_in(each.when)]
+    more = simplified(_by_condition(others), shapes, kept)
     if len(kept) + len(more) > MOST_CLAIMS:
         raise ValueError("there are too many claims")
     for array, why, claims in unsure:
@@ -77,21 +79,14 @@ def _bounds_of(found: Sequence[Access | Unread], sdfg: Sdfg, *, has_domains: boo
 _REAL = ("float32", "float64")
 
 
-class _Claims:
-    """Claims by the conditions under which they hold."""
-
-    def __init__(self) -> None:
-        self._by_condition: dict[Conditions, Claim] = {}
-
-    def add(self, claims: Iterable[Claim]) -> None:
-        for claim in claims:
-            if (when := normalized(claim.when)) is not None:  # else a range is empty: no element is accessed
-                before = self._by_condition.get(when, Claim(when, (), ()))
-                self._by_condition[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
-
-    @property
-    def claims(self) -> Iterable[Claim]:
-        return self._by_condition.values()
+def _by_condition(claims: Iterable[Claim]) -> Iterable[Claim]:
+    """The same claims, those under the same conditions as one."""
+    found: dict[Conditions, Claim] = {}
+    for claim in claims:
+        if (when := normalized(claim.when)) is not None:  # else a range is empty: no element is accessed
+            before = found.get(when, Claim(when, (), ()))
+            found[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
+    return found.values()
 
 
 def _needed_claims(access: Access, claim: Claim, needs: Needs, *, is_real: bool) -> list[Claim]:
