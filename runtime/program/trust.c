@@ -23,8 +23,9 @@ typedef enum fault { NOTHING, OWNER, GROUP_WRITES, OTHERS_WRITE } fault;
 
 static GTS_COLD fault find_fault_slowly(const struct stat *status)
 {
-    const bool has_group = gts_trusted_has_group(status->st_gid);
-    if (status->st_uid != geteuid() && status->st_uid != 0 && !has_group && !gts_trusted_has_user(status->st_uid))
+    const bool has_group = gts_trusted_has(GTS_TRUSTED_GROUP, status->st_gid);
+    if (status->st_uid != geteuid() && status->st_uid != 0 && !has_group &&
+        !gts_trusted_has(GTS_TRUSTED_USER, status->st_uid))
         return OWNER;
     if ((status->st_mode & S_IWOTH) != 0)
         return OTHERS_WRITE;
@@ -176,8 +177,8 @@ static void find_path(const char *path, size_t level, char found[PATH_MAX])
 static GTS_COLD int refuse(fault fault, const struct stat *status, const char *kind, const char *path)
 {
     char user[GTS_NAME_SIZE], group[GTS_NAME_SIZE];
-    gts_trusted_name_user(status->st_uid, user);
-    gts_trusted_name_group(status->st_gid, group);
+    gts_trusted_name(GTS_TRUSTED_USER, status->st_uid, user);
+    gts_trusted_name(GTS_TRUSTED_GROUP, status->st_gid, group);
     const unsigned int mode = status->st_mode & 07777;
     if (fault == OWNER)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
@@ -234,7 +235,7 @@ int gts_trust_directory(int directory, const char *path)
 
 bool gts_trusts_group(unsigned int group)
 {
-    return (gts_trusted_read() == 0 && gts_trusted_has_group(group)) || gts_trusted_is_private(group);
+    return (gts_trusted_read() == 0 && gts_trusted_has(GTS_TRUSTED_GROUP, group)) || gts_trusted_is_private(group);
 }
 
 int gts_trust_file(int file, int directory, const char *path)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -23,9 +24,11 @@ int gts_trust_place(int directory, const char *path, bool *is_exposed);
 /* Reads GTSTUB_TRUST if it has changed. Returns 0, or -1 after setting gts_own_error if it is malformed. */
 int gts_trusted_read(void);
 
-/* Whether GTSTUB_TRUST names a user, a group, or a directory as a layer. */
-bool gts_trusted_has_user(uid_t user);
-bool gts_trusted_has_group(gid_t group);
+/* What an element of GTSTUB_TRUST names. */
+typedef enum gts_trusted_kind { GTS_TRUSTED_USER, GTS_TRUSTED_GROUP, GTS_TRUSTED_LAYER } gts_trusted_kind;
+
+/* Whether GTSTUB_TRUST names a user or a group, or a directory as a layer. */
+bool gts_trusted_has(gts_trusted_kind kind, id_t id);
 bool gts_trusted_has_layer(const struct stat *directory);
 
 /* Whether a group is the one of this user alone: it has the user's name, and no other member. */
@@ -33,8 +36,7 @@ bool gts_trusted_is_private(gid_t group);
 
 /* The name of a user or a group, or else the number. */
 #define GTS_NAME_SIZE 64
-void gts_trusted_name_user(uid_t user, char name[GTS_NAME_SIZE]);
-void gts_trusted_name_group(gid_t group, char name[GTS_NAME_SIZE]);
+void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE]);
 
 /* Frees the lock in a forked child. */
 void gts_trusted_forget(void);

@@ -15,13 +15,12 @@
 
 #define VARIABLE "GTSTUB_TRUST"
 
-#define USER_SIZE 65536 /* bytes of what the system knows of a user, at most */
-
-typedef enum kind { USER, GROUP, LAYER } kind;
+#define USER_SIZE 65536               /* bytes of what the system knows of a user, at most */
+#define ENTRY_SIZE ((size_t)16 << 20) /* the same with the members of a group; pages are used only as needed */
 
 /* One element of the setting. */
 typedef struct trusted {
-    kind kind;
+    gts_trusted_kind kind;
     id_t id;          /* of a user or a group */
     const char *path; /* of a layer, in `copy` */
 } trusted;
@@ -40,67 +39,39 @@ static gid_t private_group;
 
 /* ---- Users and groups ------------------------------------------------------------------------------------------ */
 
-/* Calls `find` with buffers that grow until one is large enough. Returns the buffer, which the caller frees, or NULL. */
-static char *find_with_buffer(bool (*find)(void *found, char *buffer, size_t size, int *error), void *found)
+/* A user or a group that is looked for by its name, or by its number if the name is NULL. */
+typedef struct lookup {
+    const char *name;
+    id_t id;
+    struct passwd user;
+    struct group group;
+} lookup;
+
+/* Finds a user or a group. Returns the memory of what was found, which the caller frees; NULL if there is none. */
+static char *find(gts_trusted_kind kind, lookup *self)
 {
-    for (size_t size = 1024; size <= (size_t)1 << 24; size *= 4) {
-        char *const buffer = malloc(size);
-        int error = 0;
-        if (buffer != NULL && find(found, buffer, size, &error))
-            return buffer;
-        free(buffer);
-        if (error != ERANGE)
-            break;
-    }
+    char *const buffer = malloc(ENTRY_SIZE);
+    struct passwd *user = NULL;
+    struct group *group = NULL;
+    if (buffer != NULL && kind == GTS_TRUSTED_USER)
+        (void)(self->name == NULL ? getpwuid_r(self->id, &self->user, buffer, ENTRY_SIZE, &user)
+                                  : getpwnam_r(self->name, &self->user, buffer, ENTRY_SIZE, &user));
+    else if (buffer != NULL)
+        (void)(self->name == NULL ? getgrgid_r(self->id, &self->group, buffer, ENTRY_SIZE, &group)
+                                  : getgrnam_r(self->name, &self->group, buffer, ENTRY_SIZE, &group));
+    if (user != NULL || group != NULL)
+        return buffer;
+    free(buffer);
     return NULL;
 }
 
-/* A user or a group that is looked for by its name, or by its number if the name is NULL. */
-typedef struct user_lookup {
-    const char *name;
-    uid_t id;
-    struct passwd found;
-} user_lookup;
-
-typedef struct group_lookup {
-    const char *name;
-    gid_t id;
-    struct group found;
-} group_lookup;
-
-static bool find_user(void *lookup, char *buffer, size_t size, int *error)
+void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE])
 {
-    user_lookup *const self = lookup;
-    struct passwd *found = NULL;
-    *error = self->name == NULL ? getpwuid_r(self->id, &self->found, buffer, size, &found)
-                                : getpwnam_r(self->name, &self->found, buffer, size, &found);
-    return found != NULL;
-}
-
-static bool find_group(void *lookup, char *buffer, size_t size, int *error)
-{
-    group_lookup *const self = lookup;
-    struct group *found = NULL;
-    *error = self->name == NULL ? getgrgid_r(self->id, &self->found, buffer, size, &found)
-                                : getgrnam_r(self->name, &self->found, buffer, size, &found);
-    return found != NULL;
-}
-
-void gts_trusted_name_user(uid_t user, char name[GTS_NAME_SIZE])
-{
-    user_lookup lookup = {.id = user};
-    char *const buffer = find_with_buffer(find_user, &lookup);
-    if (buffer == NULL || snprintf(name, GTS_NAME_SIZE, "%s", lookup.found.pw_name) >= GTS_NAME_SIZE)
-        (void)snprintf(name, GTS_NAME_SIZE, "%lu", (unsigned long)user);
-    free(buffer);
-}
-
-void gts_trusted_name_group(gid_t group, char name[GTS_NAME_SIZE])
-{
-    group_lookup lookup = {.id = group};
-    char *const buffer = find_with_buffer(find_group, &lookup);
-    if (buffer == NULL || snprintf(name, GTS_NAME_SIZE, "%s", lookup.found.gr_name) >= GTS_NAME_SIZE)
-        (void)snprintf(name, GTS_NAME_SIZE, "%lu", (unsigned long)group);
+    lookup self = {.id = id};
+    char *const buffer = find(kind, &self);
+    const char *const found = kind == GTS_TRUSTED_USER ? self.user.pw_name : self.group.gr_name;
+    if (buffer == NULL || snprintf(name, GTS_NAME_SIZE, "%s", found) >= GTS_NAME_SIZE)
+        (void)snprintf(name, GTS_NAME_SIZE, "%lu", (unsigned long)id);
     free(buffer);
 }
 
@@ -128,16 +99,16 @@ static void find_private_group(uid_t user)
     is_known = true;
     known_user = user;
     has_private_group = false;
-    user_lookup self = {.id = user};
-    char *const of_user = find_with_buffer(find_user, &self);
-    group_lookup own = {.id = of_user == NULL ? 0 : self.found.pw_gid};
-    char *const of_group = of_user == NULL ? NULL : find_with_buffer(find_group, &own);
+    lookup self = {.id = user};
+    char *const of_user = find(GTS_TRUSTED_USER, &self);
+    self.id = of_user == NULL ? 0 : self.user.pw_gid;
+    char *const of_group = of_user == NULL ? NULL : find(GTS_TRUSTED_GROUP, &self);
     if (of_group != NULL) {
-        has_private_group = strcmp(own.found.gr_name, self.found.pw_name) == 0;
-        for (char **member = own.found.gr_mem; has_private_group && *member != NULL; ++member)
-            has_private_group = strcmp(*member, self.found.pw_name) == 0;
-        has_private_group = has_private_group && !is_of_others(own.found.gr_gid, user);
-        private_group = own.found.gr_gid;
+        has_private_group = strcmp(self.group.gr_name, self.user.pw_name) == 0;
+        for (char **member = self.group.gr_mem; has_private_group && *member != NULL; ++member)
+            has_private_group = strcmp(*member, self.user.pw_name) == 0;
+        has_private_group = has_private_group && !is_of_others(self.group.gr_gid, user);
+        private_group = self.group.gr_gid;
     }
     free(of_group);
     free(of_user);
@@ -185,41 +156,27 @@ static bool read_number(const char *value, id_t *id)
     return errno == 0 && *end == '\0' && number < (id_t)-1;
 }
 
-static int read_user(const char *element, const char *name, trusted *self)
-{
-    *self = (trusted){.kind = USER};
-    if (read_number(name, &self->id))
-        return 0;
-    user_lookup lookup = {.name = name};
-    char *const buffer = find_with_buffer(find_user, &lookup);
-    self->id = buffer == NULL ? 0 : lookup.found.pw_uid;
-    free(buffer);
-    return buffer == NULL ? refuse(element, "names a user that this machine does not know") : 0;
-}
-
-static int read_group(const char *element, const char *name, trusted *self)
-{
-    *self = (trusted){.kind = GROUP};
-    if (read_number(name, &self->id))
-        return 0;
-    group_lookup lookup = {.name = name};
-    char *const buffer = find_with_buffer(find_group, &lookup);
-    self->id = buffer == NULL ? 0 : lookup.found.gr_gid;
-    free(buffer);
-    return buffer == NULL ? refuse(element, "names a group that this machine does not know") : 0;
-}
-
 static int read_element(char *element, trusted *self)
 {
-    const char *value = after(element, "user");
-    if (value != NULL)
-        return read_user(element, value, self);
-    if ((value = after(element, "group")) != NULL)
-        return read_group(element, value, self);
-    if ((value = after(element, "layer")) == NULL)
-        return refuse(element, "is not user=NAME, group=NAME or layer=DIRECTORY");
-    *self = (trusted){.kind = LAYER, .path = value};
-    return *value == '/' ? 0 : refuse(element, "is not an absolute path");
+    const char *const user = after(element, "user"), *const group = after(element, "group");
+    if (user == NULL && group == NULL) {
+        const char *const path = after(element, "layer");
+        *self = (trusted){.kind = GTS_TRUSTED_LAYER, .path = path};
+        if (path == NULL)
+            return refuse(element, "is not user=NAME, group=NAME or layer=DIRECTORY");
+        return *path == '/' ? 0 : refuse(element, "is not an absolute path");
+    }
+    lookup lookup = {.name = user != NULL ? user : group};
+    *self = (trusted){.kind = user != NULL ? GTS_TRUSTED_USER : GTS_TRUSTED_GROUP};
+    if (read_number(lookup.name, &self->id))
+        return 0;
+    char *const buffer = find(self->kind, &lookup);
+    if (buffer == NULL)
+        return refuse(element, user != NULL ? "names a user that this machine does not know"
+                                            : "names a group that this machine does not know");
+    self->id = user != NULL ? lookup.user.pw_uid : lookup.group.gr_gid;
+    free(buffer);
+    return 0;
 }
 
 static void forget(void)
@@ -265,24 +222,14 @@ int gts_trusted_read(void)
     return status;
 }
 
-static bool has_id(kind wanted, id_t id)
+bool gts_trusted_has(gts_trusted_kind kind, id_t id)
 {
     (void)pthread_mutex_lock(&lock);
     bool is_found = false;
     for (size_t i = 0; i < count && !is_found; ++i)
-        is_found = elements[i].kind == wanted && elements[i].id == id;
+        is_found = elements[i].kind == kind && elements[i].id == id;
     (void)pthread_mutex_unlock(&lock);
     return is_found;
-}
-
-bool gts_trusted_has_user(uid_t user)
-{
-    return has_id(USER, user);
-}
-
-bool gts_trusted_has_group(gid_t group)
-{
-    return has_id(GROUP, group);
 }
 
 bool gts_trusted_has_layer(const struct stat *directory)
@@ -291,7 +238,7 @@ bool gts_trusted_has_layer(const struct stat *directory)
     bool is_found = false;
     for (size_t i = 0; i < count && !is_found; ++i) {
         struct stat layer;
-        is_found = elements[i].kind == LAYER && stat(elements[i].path, &layer) == 0 &&
+        is_found = elements[i].kind == GTS_TRUSTED_LAYER && stat(elements[i].path, &layer) == 0 &&
                    layer.st_dev == directory->st_dev && layer.st_ino == directory->st_ino;
     }
     (void)pthread_mutex_unlock(&lock);
