@@ -10,16 +10,6 @@ static bool is_same(const gts_array *a, const gts_array *b)
     return gts_same_array(a, b) && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-/* An array without elements may have no memory. */
-static bool is_empty(const gts_array *array)
-{
-    for (int32_t axis = 0; axis < array->rank && axis < GTS_MAX_RANK; ++axis) {
-        if (array->shape[axis] == 0)
-            return true;
-    }
-    return false;
-}
-
 void gts_swap_arrays(gts_program *self)
 {
     const gts_stub *const stub = self->stub;
@@ -66,7 +56,7 @@ static bool reuse_other(gts_program *self, uint32_t index, const gts_array *arra
 static int check_new(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_leaf *const leaf = &self->leaf[index];
-    if (GTS_UNLIKELY(array->data == NULL && !is_empty(array)))
+    if (GTS_UNLIKELY(array->data == NULL && !gts_is_empty(array)))
         return GTS_REFUSE(self, &self->stub->leaves[index], GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (gts_check_array(self, index, array) != 0)
         return -1;

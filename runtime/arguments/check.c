@@ -156,7 +156,6 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
         return refuse_rank(self, leaf, array->rank);
     if (GTS_UNLIKELY(leaf->written && array->readonly))
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "is written by the program and must not be read-only.");
-    bool is_empty = false; /* then it may have any address */
     for (int32_t axis = 0; axis < leaf->rank; ++axis) {
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
@@ -165,10 +164,11 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
                               expected, axis, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
-        is_empty |= array->shape[axis] == 0;
     }
-    /* The element of a zero-dimensional field is copied, from anywhere. */
-    return leaf->device != GTS_CPU && leaf->rank > 0 && !is_empty ? gts_gpu_check_memory(self, leaf, array->data) : 0;
+    /* The element of a zero-dimensional field is copied, from anywhere. An empty array may have any address. */
+    if (leaf->device == GTS_CPU || leaf->rank == 0 || gts_is_empty(array))
+        return 0;
+    return gts_gpu_check_memory(self, leaf, array->data);
 }
 
 int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)

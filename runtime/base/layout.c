@@ -49,10 +49,8 @@ void gts_copy(const gts_array *from, const gts_array *to)
     const int64_t element = (int64_t)gts_dtype_size(from->dtype);
     size_t elements;
     const int32_t first = leading_axes(from, to, &elements);
-    for (int32_t i = 0; i < from->rank; ++i) {
-        if (from->shape[i] == 0)
-            return;
-    }
+    if (gts_is_empty(from))
+        return;
     int64_t position[GTS_MAX_RANK] = {0};
     const char *source = from->data;
     char *target = to->data;

@@ -19,20 +19,7 @@ bool gts_have_one_layout(const gts_array *a, const gts_array *b)
 
 /* ---- Where the elements are ------------------------------------------------------------------------------------- */
 
-/* Axes with more than one element and a stride above 0, longest stride first. */
-typedef struct axes {
-    int64_t shape[2 * GTS_MAX_RANK], strides[2 * GTS_MAX_RANK]; /* strides in elements */
-    int32_t rank;
-} axes;
-
-/* The elements of an array, counted from the one at the lowest address. */
-typedef struct places {
-    axes axes;
-    uintptr_t first; /* address */
-    int64_t size;    /* of an element in bytes */
-} places;
-
-static void add_axis(axes *self, int64_t shape, int64_t stride)
+static void add_axis(gts_axes *self, int64_t shape, int64_t stride)
 {
     int32_t place = self->rank++;
     for (; place > 0 && self->strides[place - 1] < stride; --place) {
@@ -43,10 +30,9 @@ static void add_axis(axes *self, int64_t shape, int64_t stride)
     self->strides[place] = stride;
 }
 
-/* Finds where the elements of an array are; false if it has none. */
-static bool find_places(const gts_array *array, places *found)
+bool gts_find_places(const gts_array *array, gts_places *found)
 {
-    *found = (places){.size = (int64_t)gts_dtype_size(array->dtype)};
+    *found = (gts_places){.size = (int64_t)gts_dtype_size(array->dtype)};
     int64_t lowest = 0;
     for (int32_t axis = 0; axis < array->rank; ++axis) {
         const int64_t shape = axis < GTS_MAX_RANK ? array->shape[axis] : 0, stride = array->strides[axis];
@@ -60,8 +46,7 @@ static bool find_places(const gts_array *array, places *found)
     return array->data != NULL && found->size > 0;
 }
 
-/* Joins axes that continue each other, as those of a contiguous array do. */
-static void join(axes *self)
+void gts_join_axes(gts_axes *self)
 {
     int32_t last = 0;
     for (int32_t axis = 1; axis < self->rank; ++axis) {
@@ -77,7 +62,7 @@ static void join(axes *self)
  * Finds the indices of the element at an address; false if there is none. The axes are visited from the longest stride
  * to the shortest, and each contributes as many strides as fit: no two elements of a field share memory.
  */
-static bool find_indices(const places *self, uintptr_t address, int64_t indices[])
+static bool find_indices(const gts_places *self, uintptr_t address, int64_t indices[])
 {
     if (address < self->first || (address - self->first) % (uintptr_t)self->size != 0)
         return false;
@@ -93,19 +78,19 @@ static bool find_indices(const places *self, uintptr_t address, int64_t indices[
 
 bool gts_has_element(const gts_array *array, const void *data)
 {
-    places found;
+    gts_places found;
     int64_t indices[GTS_MAX_RANK];
-    return find_places(array, &found) && find_indices(&found, (uintptr_t)data, indices);
+    return gts_find_places(array, &found) && find_indices(&found, (uintptr_t)data, indices);
 }
 
 /* The indices of the elements move by the same numbers along an axis of the section, so that its corners decide. */
 bool gts_is_section(const gts_array *section, const gts_array *of)
 {
-    places part, whole;
+    gts_places part, whole;
     int64_t first[GTS_MAX_RANK], next[GTS_MAX_RANK], low[GTS_MAX_RANK], high[GTS_MAX_RANK];
-    if (!find_places(section, &part) || !find_places(of, &whole) || part.size != whole.size)
+    if (!gts_find_places(section, &part) || !gts_find_places(of, &whole) || part.size != whole.size)
         return false;
-    join(&whole.axes);
+    gts_join_axes(&whole.axes);
     if (!find_indices(&whole, part.first, first))
         return false;
     for (int32_t i = 0; i < whole.axes.rank; ++i)
@@ -129,7 +114,7 @@ bool gts_is_section(const gts_array *section, const gts_array *of)
 /* ---- Arrays that share memory ----------------------------------------------------------------------------------- */
 
 /* The distance from the first element to the last one, in elements, on the axes from one on. */
-static int64_t reach(const axes *self, int32_t axis)
+static int64_t reach(const gts_axes *self, int32_t axis)
 {
     int64_t sum = 0;
     for (; axis < self->rank; ++axis)
@@ -138,7 +123,7 @@ static int64_t reach(const axes *self, int32_t axis)
 }
 
 /* Whether an element is at this distance from the first one, on the axes from one on; true if `left` gets 0. */
-static bool reaches(const axes *self, int32_t axis, int64_t distance, int32_t *left)
+static bool reaches(const gts_axes *self, int32_t axis, int64_t distance, int32_t *left)
 {
     if (axis == self->rank || *left == 0)
         return distance == 0 || *left == 0;
@@ -155,15 +140,15 @@ static bool reaches(const axes *self, int32_t axis, int64_t distance, int32_t *l
 /* They share an element if the differences of the indices of both, from the last one of `b` on, contain the distance. */
 bool gts_overlap(const gts_array *a, const gts_array *b)
 {
-    places one, other;
-    if (!find_places(a, &one) || !find_places(b, &other))
+    gts_places one, other;
+    if (!gts_find_places(a, &one) || !gts_find_places(b, &other))
         return false;
     const int64_t distance = (int64_t)(other.first - one.first);
     if (distance >= (reach(&one.axes, 0) + 1) * one.size || -distance >= (reach(&other.axes, 0) + 1) * other.size)
         return false;
     if (one.size != other.size || distance % one.size != 0)
         return true;
-    axes both = one.axes;
+    gts_axes both = one.axes;
     for (int32_t axis = 0; axis < other.axes.rank; ++axis)
         add_axis(&both, other.axes.shape[axis], other.axes.strides[axis]);
     int32_t left = MOST_TRIED;

@@ -1,8 +1,27 @@
-/* Shared by the runtime and the Python host: arrays that share elements, and arrays with the same layout. */
+/* Shared by the runtime and the Python host: where the elements of arrays are, and arrays that share elements. */
 #ifndef GTSTUB_BASE_SECTION_H
 #define GTSTUB_BASE_SECTION_H
 
 #include "gtstub/gtstub.h"
+
+/* Axes with more than one element and a stride above 0, longest stride first. There is room for those of two arrays. */
+typedef struct gts_axes {
+    int64_t shape[2 * GTS_MAX_RANK], strides[2 * GTS_MAX_RANK]; /* strides in elements */
+    int32_t rank;
+} gts_axes;
+
+/* The elements of an array, counted from the one at the lowest address. */
+typedef struct gts_places {
+    gts_axes axes;
+    uintptr_t first; /* address */
+    int64_t size;    /* of an element in bytes */
+} gts_places;
+
+/* Finds where the elements of an array are; false if it has none. */
+bool gts_find_places(const gts_array *array, gts_places *found);
+
+/* Joins axes that continue each other, as those of a contiguous array do. */
+void gts_join_axes(gts_axes *self);
 
 /* Whether two arrays have the same type, sizes, strides and origin. A stride of an axis of size 1 may be any number. */
 bool gts_have_one_layout(const gts_array *a, const gts_array *b);

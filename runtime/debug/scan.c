@@ -12,74 +12,11 @@
 #include <stdlib.h>
 
 #include "base/element.h"
+#include "base/section.h"
 #include "base/wide.h"
-#include "gtstub/attributes.h"
+#include "gtstub/arrays.h"
 
 /* ---- The first look -------------------------------------------------------------------------------------------- */
-
-/* The axes of an array in the order of memory, without those that need no step of their own. */
-typedef struct layout {
-    const char *data;
-    int32_t rank; /* at least 1 */
-    int64_t shape[GTS_MAX_RANK];
-    int64_t strides[GTS_MAX_RANK]; /* in elements, from the smallest to the largest; not negative */
-} layout;
-
-static bool is_empty(const gts_array *array)
-{
-    for (int32_t axis = 0; axis < array->rank; ++axis) {
-        if (array->shape[axis] == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Adds an axis behind those with smaller strides. */
-static void insert(layout *self, int64_t shape, int64_t stride)
-{
-    int32_t place = self->rank++;
-    for (; place > 0 && self->strides[place - 1] > stride; --place) {
-        self->shape[place] = self->shape[place - 1];
-        self->strides[place] = self->strides[place - 1];
-    }
-    self->shape[place] = shape;
-    self->strides[place] = stride;
-}
-
-/* Makes one axis of those that follow each other in memory. */
-static void join(layout *self)
-{
-    int32_t last = 0;
-    for (int32_t axis = 1; axis < self->rank; ++axis) {
-        if (self->strides[axis] == self->strides[last] * self->shape[last]) {
-            self->shape[last] *= self->shape[axis];
-        } else {
-            ++last;
-            self->shape[last] = self->shape[axis];
-            self->strides[last] = self->strides[axis];
-        }
-    }
-    self->rank = last + 1;
-}
-
-/* The array must not be empty. */
-static layout lay_out(const gts_array *array)
-{
-    layout self = {.data = array->data};
-    const int64_t element = (int64_t)gts_dtype_size(array->dtype);
-    for (int32_t axis = 0; axis < array->rank; ++axis) {
-        const int64_t shape = array->shape[axis], stride = array->strides[axis];
-        if (shape == 1 || stride == 0) /* the same elements again */
-            continue;
-        if (stride < 0)
-            self.data += (shape - 1) * stride * element;
-        insert(&self, shape, stride < 0 ? -stride : stride);
-    }
-    if (self.rank == 0)
-        insert(&self, 1, 1);
-    join(&self);
-    return self;
-}
 
 /* Looks at `count` elements that are `stride` elements apart. */
 typedef bool look(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds);
@@ -193,21 +130,24 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
 {
     const bool is_float = array->dtype >= GTS_FLOAT32;
     bounds.refuses_nan = bounds.refuses_nan && is_float;
-    if (is_empty(array) || (!bounds.refuses_nan && bounds.low == -INFINITY && bounds.high == INFINITY))
+    gts_places found;
+    if ((!bounds.refuses_nan && bounds.low == -INFINITY && bounds.high == INFINITY) || !gts_find_places(array, &found))
         return false;
-    const layout layout = lay_out(array);
-    const int64_t element = (int64_t)gts_dtype_size(array->dtype);
+    gts_axes *const axes = &found.axes;
+    gts_join_axes(axes);
+    const int32_t last = axes->rank - 1; /* a line of elements; without axes, one element */
+    const int64_t count = last < 0 ? 1 : axes->shape[last], stride = last < 0 ? 1 : axes->strides[last];
     look *const look = LOOKS[array->dtype];
     int64_t position[GTS_MAX_RANK] = {0};
-    const char *place = layout.data;
+    const char *place = (const char *)found.first;
     for (bool is_done = false; !is_done;) {
-        if (look(place, layout.shape[0], layout.strides[0], &bounds))
+        if (look(place, count, stride, &bounds))
             return true;
         is_done = true;
-        for (int32_t axis = 1; is_done && axis < layout.rank; ++axis) { /* to the next line */
-            const int64_t step = layout.strides[axis] * element;
-            is_done = ++position[axis] == layout.shape[axis];
-            place += is_done ? -step * (layout.shape[axis] - 1) : step;
+        for (int32_t axis = last - 1; is_done && axis >= 0; --axis) { /* to the next line */
+            const int64_t step = axes->strides[axis] * found.size;
+            is_done = ++position[axis] == axes->shape[axis];
+            place += is_done ? -step * (axes->shape[axis] - 1) : step;
             position[axis] = is_done ? 0 : position[axis];
         }
     }
@@ -259,7 +199,7 @@ gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void 
     gts_finding finding = {0};
     const int64_t size = (int64_t)gts_dtype_size(array->dtype);
     int64_t position[GTS_MAX_RANK] = {0};
-    if (is_empty(array))
+    if (gts_is_empty(array))
         return finding;
     do {
         int64_t packed;

@@ -75,6 +75,16 @@ typedef struct gts_arrays {
     bool knows_fortran;
 } gts_arrays;
 
+/** Whether an array has no elements. Its rank may exceed GTS_MAX_RANK, because arrays are asked before they are checked. */
+static inline bool gts_is_empty(const gts_array *array)
+{
+    for (int32_t axis = 0; axis < array->rank && axis < GTS_MAX_RANK; ++axis) {
+        if (array->shape[axis] == 0)
+            return true;
+    }
+    return false;
+}
+
 /** Whether two arrays are the same memory in the same layout on the same device. Dimension names are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 

@@ -143,11 +143,7 @@ static inline int64_t gts_stop(const gts_array *array, int32_t axis)
  */
 static inline bool gts_is_any_stride(const gts_array *array, int32_t axis)
 {
-    for (int32_t i = 0; i < array->rank; ++i) {
-        if (array->shape[i] == 0)
-            return true;
-    }
-    return array->shape[axis] < 2;
+    return gts_is_empty(array) || array->shape[axis] < 2;
 }
 
 /** Checks an array against a leaf's contract. */
