@@ -90,6 +90,8 @@ static int check_rule(gts_program *self, gts_checked *checked, const gts_map_out
     if (!gts_scan_finds(array, rule->bounds))
         return 0;
     const gts_finding finding = gts_scan_find(array, rule->bounds, NULL);
+    if (finding.count == 0)
+        return 0;
     gts_error error;
     char place[256], value[40];
     describe_index(output, finding.index, place, sizeof place);

@@ -19,105 +19,79 @@
 /* ---- The first look -------------------------------------------------------------------------------------------- */
 
 /* Looks at `count` elements that are `stride` elements apart. */
-typedef bool look(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds);
+typedef bool look(const void *data, int64_t count, int64_t stride, gts_bounds bounds);
 
 /* The bytes of a vector, and the number of vectors in one pass of a loop. */
 enum { VECTOR = 32, UNROLLED = 4 };
 
+typedef double vector __attribute__((vector_size(VECTOR)));
+typedef int64_t mask __attribute__((vector_size(VECTOR)));
+
 /*
- * The looks at elements of one type. `wide` is the type in which they are compared, and `mask` an integer of its size.
- * A comparison with NaN is false. Vectors are those of gcc and clang, which any processor can compute with; compilers
- * make slower code of the loop over single elements.
+ * The looks at elements of one type, which are compared as doubles. A comparison with NaN is false. Vectors are those of
+ * gcc and clang, which any processor can compute with; compilers make slower code of the loop over single elements.
  */
-#define DEFINE_LOOKS(name, type, wide, mask, LIMITS)                                                                   \
-    typedef type elements_##name __attribute__((vector_size(VECTOR / sizeof(wide) * sizeof(type))));                   \
-    typedef wide vector_##name __attribute__((vector_size(VECTOR)));                                                   \
-    typedef mask mask_##name __attribute__((vector_size(VECTOR)));                                                     \
+#define DEFINE_LOOKS(name, type)                                                                                       \
+    typedef type elements_##name __attribute__((vector_size(VECTOR / sizeof(double) * sizeof(type))));                 \
                                                                                                                        \
-    static bool any_##name(const type *data, int64_t count, int64_t stride, wide low, wide high, bool refuses_nan)     \
+    static bool any_##name(const type *data, int64_t count, int64_t stride, gts_bounds bounds)                         \
     {                                                                                                                  \
         for (int64_t i = 0; i < count; ++i) {                                                                          \
-            const wide value = (wide)data[i * stride];                                                                 \
-            if (refuses_nan ? !(value >= low && value <= high) : value < low || value > high)                          \
+            const double value = (double)data[i * stride];                                                             \
+            if (bounds.refuses_nan ? !(value >= bounds.low && value <= bounds.high)                                    \
+                                   : value < bounds.low || value > bounds.high)                                        \
                 return true;                                                                                           \
         }                                                                                                              \
         return false;                                                                                                  \
     }                                                                                                                  \
                                                                                                                        \
     /* Returns how many elements were looked at. */                                                                    \
-    static inline GTS_ALWAYS_INLINE int64_t look_at_vectors_##name(const type *data, int64_t count, wide low,          \
-                                                                   wide high, bool refuses_nan, bool *finds)           \
+    static inline GTS_ALWAYS_INLINE int64_t look_at_vectors_##name(const type *data, int64_t count, gts_bounds bounds, \
+                                                                   bool refuses_nan, bool *finds)                      \
     {                                                                                                                  \
-        const int64_t step = VECTOR / (int64_t)sizeof(wide);                                                           \
-        const vector_##name lows = low + (vector_##name){0}, highs = high + (vector_##name){0};                        \
-        mask_##name inside = ~(mask_##name){0}, outside = {0};                                                         \
+        const int64_t step = VECTOR / (int64_t)sizeof(double);                                                         \
+        const vector lows = bounds.low + (vector){0}, highs = bounds.high + (vector){0};                               \
+        mask inside = ~(mask){0}, outside = {0};                                                                       \
         int64_t i = 0;                                                                                                 \
         for (; i + UNROLLED * step <= count; i += UNROLLED * step) {                                                   \
             for (int64_t j = 0; j < UNROLLED; ++j) {                                                                   \
                 elements_##name elements;                                                                              \
                 (void)memcpy(&elements, data + i + j * step, sizeof elements);                                         \
-                const vector_##name values = __builtin_convertvector(elements, vector_##name);                         \
+                const vector values = __builtin_convertvector(elements, vector);                                       \
                 if (refuses_nan)                                                                                       \
-                    inside &= (mask_##name)(values >= lows) & (mask_##name)(values <= highs);                          \
+                    inside &= (mask)(values >= lows) & (mask)(values <= highs);                                        \
                 else                                                                                                   \
-                    outside |= (mask_##name)(values < lows) | (mask_##name)(values > highs);                           \
+                    outside |= (mask)(values < lows) | (mask)(values > highs);                                         \
             }                                                                                                          \
         }                                                                                                              \
-        const mask_##name found = refuses_nan ? ~inside : outside, none = {0};                                         \
+        const mask found = refuses_nan ? ~inside : outside, none = {0};                                                \
         *finds = memcmp(&found, &none, sizeof found) != 0;                                                             \
         return i;                                                                                                      \
     }                                                                                                                  \
                                                                                                                        \
-    GTS_WIDE static bool consecutive_##name(const type *data, int64_t count, wide low, wide high, bool refuses_nan)    \
+    GTS_WIDE static bool consecutive_##name(const type *data, int64_t count, gts_bounds bounds)                        \
     {                                                                                                                  \
         bool finds;                                                                                                    \
-        const int64_t done = refuses_nan ? look_at_vectors_##name(data, count, low, high, true, &finds)                \
-                                         : look_at_vectors_##name(data, count, low, high, false, &finds);              \
-        return finds || any_##name(data + done, count - done, 1, low, high, refuses_nan);                              \
+        const int64_t done = bounds.refuses_nan ? look_at_vectors_##name(data, count, bounds, true, &finds)            \
+                                                : look_at_vectors_##name(data, count, bounds, false, &finds);          \
+        return finds || any_##name(data + done, count - done, 1, bounds);                                              \
     }                                                                                                                  \
                                                                                                                        \
-    static bool look_at_##name(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds)              \
+    static bool look_at_##name(const void *data, int64_t count, int64_t stride, gts_bounds bounds)                     \
     {                                                                                                                  \
-        wide low, high;                                                                                                \
-        LIMITS(wide, bounds, low, high)                                                                                \
-        return stride == 1 ? consecutive_##name(data, count, low, high, bounds->refuses_nan)                           \
-                           : any_##name(data, count, stride, low, high, bounds->refuses_nan);                          \
+        return stride == 1 ? consecutive_##name(data, count, bounds) : any_##name(data, count, stride, bounds);        \
     }
 
-#define FLOAT_LIMITS(wide, bounds, low, high)                                                                          \
-    low = bounds->low;                                                                                                 \
-    high = bounds->high;
-
-/* The integers from `least` to `most` that are within the limits; all elements are out of bounds if there are none. */
-#define INTEGER_LIMITS(least, most, wide, bounds, low, high)                                                           \
-    if ((long double)bounds->low > (long double)(most) || (long double)bounds->high < (long double)(least))            \
-        return true;                                                                                                   \
-    low = (long double)bounds->low <= (long double)(least) ? (least) : (wide)bounds->low;                              \
-    high = (long double)bounds->high >= (long double)(most) ? (most) : (wide)bounds->high;                             \
-    if ((long double)low < (long double)bounds->low)                                                                   \
-        ++low; /* the conversion has cut it off */                                                                     \
-    if ((long double)high > (long double)bounds->high)                                                                 \
-        --high;
-
-#define INT8_LIMITS(...) INTEGER_LIMITS(INT8_MIN, INT8_MAX, __VA_ARGS__)
-#define UINT8_LIMITS(...) INTEGER_LIMITS(0, UINT8_MAX, __VA_ARGS__)
-#define INT16_LIMITS(...) INTEGER_LIMITS(INT16_MIN, INT16_MAX, __VA_ARGS__)
-#define UINT16_LIMITS(...) INTEGER_LIMITS(0, UINT16_MAX, __VA_ARGS__)
-#define INT32_LIMITS(...) INTEGER_LIMITS(INT32_MIN, INT32_MAX, __VA_ARGS__)
-#define UINT32_LIMITS(...) INTEGER_LIMITS(0, UINT32_MAX, __VA_ARGS__)
-#define INT64_LIMITS(...) INTEGER_LIMITS(INT64_MIN, INT64_MAX, __VA_ARGS__)
-#define UINT64_LIMITS(...) INTEGER_LIMITS(0, UINT64_MAX, __VA_ARGS__)
-
-DEFINE_LOOKS(int8, int8_t, int8_t, int8_t, INT8_LIMITS)
-DEFINE_LOOKS(uint8, uint8_t, uint8_t, int8_t, UINT8_LIMITS)
-DEFINE_LOOKS(int16, int16_t, int16_t, int16_t, INT16_LIMITS)
-DEFINE_LOOKS(uint16, uint16_t, uint16_t, int16_t, UINT16_LIMITS)
-DEFINE_LOOKS(int32, int32_t, int32_t, int32_t, INT32_LIMITS)
-DEFINE_LOOKS(uint32, uint32_t, uint32_t, int32_t, UINT32_LIMITS)
-DEFINE_LOOKS(int64, int64_t, int64_t, int64_t, INT64_LIMITS)
-DEFINE_LOOKS(uint64, uint64_t, uint64_t, int64_t, UINT64_LIMITS)
-DEFINE_LOOKS(float32, float, double, int64_t, FLOAT_LIMITS)
-DEFINE_LOOKS(float64, double, double, int64_t, FLOAT_LIMITS)
+DEFINE_LOOKS(int8, int8_t)
+DEFINE_LOOKS(uint8, uint8_t)
+DEFINE_LOOKS(int16, int16_t)
+DEFINE_LOOKS(uint16, uint16_t)
+DEFINE_LOOKS(int32, int32_t)
+DEFINE_LOOKS(uint32, uint32_t)
+DEFINE_LOOKS(int64, int64_t)
+DEFINE_LOOKS(uint64, uint64_t)
+DEFINE_LOOKS(float32, float)
+DEFINE_LOOKS(float64, double)
 
 static look *const LOOKS[] = {
     [GTS_BOOL] = look_at_uint8,      [GTS_INT8] = look_at_int8,       [GTS_UINT8] = look_at_uint8,
@@ -126,11 +100,19 @@ static look *const LOOKS[] = {
     [GTS_FLOAT32] = look_at_float32, [GTS_FLOAT64] = look_at_float64,
 };
 
+/* Whether an integer beside a limit may not be a double. */
+static bool is_rounded(double limit)
+{
+    return isfinite(limit) && fabs(limit) > (double)(INT64_C(1) << 53);
+}
+
 bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
 {
     const bool is_float = array->dtype >= GTS_FLOAT32;
     bounds.refuses_nan = bounds.refuses_nan && is_float;
     gts_places found;
+    if (!is_float && (is_rounded(bounds.low) || is_rounded(bounds.high)))
+        return !gts_is_empty(array); /* the second look decides */
     if ((!bounds.refuses_nan && bounds.low == -INFINITY && bounds.high == INFINITY) || !gts_find_places(array, &found))
         return false;
     gts_axes *const axes = &found.axes;
@@ -141,7 +123,7 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
     int64_t position[GTS_MAX_RANK] = {0};
     const char *place = (const char *)found.first;
     for (bool is_done = false; !is_done;) {
-        if (look(place, count, stride, &bounds))
+        if (look(place, count, stride, bounds))
             return true;
         is_done = true;
         for (int32_t axis = last - 1; is_done && axis >= 0; --axis) { /* to the next line */
