@@ -24,6 +24,25 @@ typedef struct reader {
     bool is_preset;
 } reader;
 
+/* The kinds of items, and their forms. */
+typedef enum kind { NAN_ALONE, MIN, MAX, RANGE, TRACE, PROGRESS, BOUNDS, ONLY, WARN, PRESET, KINDS } kind;
+
+static const char *const FORMS[KINDS] = {
+    [NAN_ALONE] = "nan",
+    [MIN] = "min PATTERN=NUMBER",
+    [MAX] = "max PATTERN=NUMBER",
+    [RANGE] = "range PATTERN=NUMBER:NUMBER",
+    [TRACE] = "trace INDEX,INDEX,...",
+    [PROGRESS] = "progress",
+    [BOUNDS] = "bounds [start|end]",
+    [ONLY] = "only PATTERN",
+    [WARN] = "warn",
+    [PRESET] = "fv3",
+};
+
+/* What a reader of items returns besides 0 and -1: the item does not have its form. */
+enum { WRONG_FORM = 1 };
+
 static int read_items(reader *self, const char *text);
 
 /* ---- Texts ----------------------------------------------------------------------------------------------------- */
@@ -64,11 +83,6 @@ static bool read_number(const char *text, double *number)
 
 /* ---- Items ----------------------------------------------------------------------------------------------------- */
 
-static GTS_COLD int refuse_form(const char *item, const char *form)
-{
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Check '%s' must have the form '%s'.", item, form);
-}
-
 static int read_limit(const char *item, const char *text, double *limit)
 {
     if (read_number(text, limit))
@@ -82,60 +96,23 @@ static void add_rule(reader *self, const char *item, const char *pattern, gts_bo
     self->checks->rules[self->checks->rule_count++] = (gts_rule){{pattern, item, self->is_preset, false}, bounds};
 }
 
-static int read_nan(reader *self, const char *item, char *rest)
+static int read_limits(reader *self, kind kind, const char *item, char *rest)
 {
-    if (*rest != '\0')
-        return refuse_form(item, "nan");
     gts_bounds bounds = GTS_NO_BOUNDS;
-    bounds.refuses_nan = true;
-    add_rule(self, item, NULL, bounds);
-    return 0;
-}
-
-/* Reads "PATTERN=LIMITS". Returns the text of the limits, or NULL. */
-static char *split_limits(char *rest, const char **pattern)
-{
     char *const equals = strrchr(rest, '=');
-    if (equals == NULL)
-        return NULL;
+    char *const colon = equals == NULL || kind != RANGE ? NULL : strchr(equals, ':');
+    if (equals == NULL || (kind == RANGE && colon == NULL))
+        return WRONG_FORM;
     *equals = '\0';
-    *pattern = trim(rest);
-    return **pattern == '\0' ? NULL : trim(equals + 1);
-}
-
-static int read_min(reader *self, const char *item, char *rest)
-{
-    gts_bounds bounds = GTS_NO_BOUNDS;
-    const char *pattern, *const limit = split_limits(rest, &pattern);
-    if (limit == NULL)
-        return refuse_form(item, "min PATTERN=NUMBER");
-    GTS_TRY(read_limit(item, limit, &bounds.low));
-    add_rule(self, item, pattern, bounds);
-    return 0;
-}
-
-static int read_max(reader *self, const char *item, char *rest)
-{
-    gts_bounds bounds = GTS_NO_BOUNDS;
-    const char *pattern, *const limit = split_limits(rest, &pattern);
-    if (limit == NULL)
-        return refuse_form(item, "max PATTERN=NUMBER");
-    GTS_TRY(read_limit(item, limit, &bounds.high));
-    add_rule(self, item, pattern, bounds);
-    return 0;
-}
-
-static int read_range(reader *self, const char *item, char *rest)
-{
-    gts_bounds bounds = GTS_NO_BOUNDS;
-    const char *pattern;
-    char *const low = split_limits(rest, &pattern);
-    char *const colon = low == NULL ? NULL : strchr(low, ':');
-    if (colon == NULL)
-        return refuse_form(item, "range PATTERN=NUMBER:NUMBER");
-    *colon = '\0';
-    GTS_TRY(read_limit(item, trim(low), &bounds.low));
-    GTS_TRY(read_limit(item, trim(colon + 1), &bounds.high));
+    if (colon != NULL)
+        *colon = '\0';
+    const char *const pattern = trim(rest);
+    if (*pattern == '\0')
+        return WRONG_FORM;
+    if (kind != MAX)
+        GTS_TRY(read_limit(item, trim(equals + 1), &bounds.low));
+    if (kind != MIN)
+        GTS_TRY(read_limit(item, trim((kind == MAX ? equals : colon) + 1), &bounds.high));
     if (bounds.low > bounds.high)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "The lower limit of check '%s' is above the upper one.",
                              item);
@@ -153,72 +130,66 @@ static int read_trace(reader *self, const char *item, char *rest)
                                  GTS_MAX_RANK);
         trace.index[trace.rank] = strtoll(rest, &end, 10);
         if (end == rest)
-            return refuse_form(item, "trace INDEX,INDEX,...");
+            return WRONG_FORM;
         rest = trim(end);
         is_done = *rest == '\0';
         if (!is_done && *rest++ != ',')
-            return refuse_form(item, "trace INDEX,INDEX,...");
+            return WRONG_FORM;
     }
     self->checks->traces[self->checks->trace_count++] = trace;
     return 0;
 }
 
-static int read_progress(reader *self, const char *item, char *rest)
+static int read_bounds(reader *self, const char *rest)
 {
-    if (*rest != '\0')
-        return refuse_form(item, "progress");
-    self->checks->shows_progress = true;
+    if (*rest != '\0' && strcmp(rest, "end") != 0 && strcmp(rest, "start") != 0)
+        return WRONG_FORM;
+    self->checks->guarded = *rest == '\0'              ? GTS_GUARDED_BY_TURNS
+                            : strcmp(rest, "end") == 0 ? GTS_GUARDED_END
+                                                       : GTS_GUARDED_START;
     return 0;
 }
 
-static int read_bounds(reader *self, const char *item, char *rest)
+static int read_preset(reader *self, const char *text)
 {
-    if (*rest == '\0')
-        self->checks->guarded = GTS_GUARDED_BY_TURNS;
-    else if (strcmp(rest, "end") == 0)
-        self->checks->guarded = GTS_GUARDED_END;
-    else if (strcmp(rest, "start") == 0)
-        self->checks->guarded = GTS_GUARDED_START;
-    else
-        return refuse_form(item, "bounds [start|end]");
-    return 0;
-}
-
-static int read_only(reader *self, const char *item, char *rest)
-{
-    if (*rest == '\0')
-        return refuse_form(item, "only PATTERN");
-    self->checks->only[self->checks->only_count++] = (gts_pattern){rest, item, self->is_preset, false};
-    return 0;
-}
-
-static int read_warn(reader *self, const char *item, char *rest)
-{
-    if (*rest != '\0')
-        return refuse_form(item, "warn");
-    self->checks->warns = true;
-    return 0;
-}
-
-static int read_fv3(reader *self, const char *item, char *rest)
-{
-    if (*rest != '\0')
-        return refuse_form(item, "fv3");
     reader preset = *self;
     preset.is_preset = true;
-    const int status = read_items(&preset, FV3);
+    const int status = read_items(&preset, text);
     self->end = preset.end;
     return status;
 }
 
-static const struct {
-    const char *word;
-    int (*read)(reader *self, const char *item, char *rest);
-} WORDS[] = {
-    {"nan", read_nan},     {"min", read_min},           {"max", read_max},       {"range", read_range},
-    {"trace", read_trace}, {"progress", read_progress}, {"bounds", read_bounds}, {"only", read_only},
-    {"warn", read_warn},   {"fv3", read_fv3},
-};
+/* Reads an item after its first word. */
+static int read_rest(reader *self, kind kind, const char *item, char *rest)
+{
+    const bool takes_text = strchr(FORMS[kind], ' ') != NULL;
+    if (kind != BOUNDS && takes_text != (*rest != '\0'))
+        return WRONG_FORM;
+    switch (kind) {
+    case MIN:
+    case MAX:
+    case RANGE:
+        return read_limits(self, kind, item, rest);
+    case TRACE:
+        return read_trace(self, item, rest);
+    case BOUNDS:
+        return read_bounds(self, rest);
+    case PRESET:
+        return read_preset(self, FV3);
+    case ONLY:
+        self->checks->only[self->checks->only_count++] = (gts_pattern){rest, item, self->is_preset, false};
+        return 0;
+    case NAN_ALONE:
+        add_rule(self, item, NULL, (gts_bounds){-INFINITY, INFINITY, true});
+        return 0;
+    case PROGRESS:
+        self->checks->shows_progress = true;
+        return 0;
+    default:
+        self->checks->warns = true;
+        return 0;
+    }
+}
 
 static int read_item(reader *self, const char *item)
 {
@@ -226,9 +197,14 @@ static int read_item(reader *self, const char *item)
     const size_t length = strcspn(word, " \t\r\n\v\f");
     char *const rest = trim(word + length);
     word[length] = '\0';
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; ++i) {
-        if (strcmp(word, WORDS[i].word) == 0)
-            return WORDS[i].read(self, item, rest);
+    for (kind kind = 0; kind < KINDS; ++kind) {
+        const char *const form = FORMS[kind];
+        if (strlen(word) != strcspn(form, " ") || strncmp(word, form, strlen(word)) != 0)
+            continue;
+        const int status = read_rest(self, kind, item, rest);
+        if (status != WRONG_FORM)
+            return status;
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Check '%s' must have the form '%s'.", item, form);
     }
     return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                          "Check '%s' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', "
