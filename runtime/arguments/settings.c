@@ -12,8 +12,8 @@ static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_k
         if (stub->leaves[i].kind == kind)
             gts_append_name(others, sizeof others, stub->leaves[i].path);
     }
-    gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no %s '%s'; it has %s.", stub->name,
-                  kind == GTS_FIELD ? "field" : "connectivity", path, *others == '\0' ? "none" : others);
+    GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "has no %s '%s'; it has %s.",
+                       kind == GTS_FIELD ? "field" : "connectivity", path, *others == '\0' ? "none" : others);
 }
 
 /* The index of the leaf with this path and kind; leaf_count after an error. */

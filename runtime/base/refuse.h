@@ -5,18 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How messages begin. Both have two values: the path of the argument, and the name of its program. */
+/* How messages begin. Their values are the path of the argument, and the name of its program, or the name alone. */
 #define GTS_ARGUMENT "Argument '%s' of program '%s' "
 #define GTS_TABLE "Connectivity '%s' of program '%s' "
+#define GTS_PROGRAM "Program '%s' "
 
 /* How messages end that refuse an argument because of the elements that the program accesses. */
 #define GTS_BOUNDS_HINT " Set GTSTUB_BOUNDS=0 to build the program without this check."
 
-/* Refuse the argument of a contract or a collection. `format` is the rest of the message. Both return -1. */
+/* Refuse the argument of a contract or a collection, or set another error of a program. `format` is the rest. Return -1. */
 #define GTS_REFUSE(self, contract, kind, format, ...)                                                                  \
     gts_error_set(&(self)->error, kind, GTS_ARGUMENT format, (contract)->path, (self)->stub->name, ##__VA_ARGS__)
 #define GTS_REFUSE_TABLE(self, contract, kind, format, ...)                                                            \
     gts_error_set(&(self)->error, kind, GTS_TABLE format, (contract)->path, (self)->stub->name, ##__VA_ARGS__)
+#define GTS_REFUSE_PROGRAM(self, kind, format, ...)                                                                    \
+    gts_error_set(&(self)->error, kind, GTS_PROGRAM format, (self)->stub->name, ##__VA_ARGS__)
 
 /* Appends a name to the list of names that a message will contain; what does not fit is cut off. */
 static inline void gts_append_name(char *list, size_t size, const char *name)

@@ -117,8 +117,7 @@ static int before(gts_program *self)
     for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_ACQUIRE)) {
         gts_checked *const checked = gts_checked_find(self, checks);
         if (checked == NULL) {
-            status = gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be checked: out of memory.",
-                                   self->stub->name);
+            status = GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
             break;
         }
         begin(self, checked);

@@ -16,19 +16,15 @@ static int copy_to_host(gts_program *self, gts_checked *checked, const char *nam
     size_t size;
     gts_extent extent;
     if (!gts_measure(array, &size, &extent) || !gts_buffer_reserve(&checked->copy, (size_t)(extent.high - extent.low)))
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be checked: out of memory.",
-                             self->stub->name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
     if (size == 0)
         return 0;
     const int error = gts_cuda_copy(cuda, self->runtime->gpu.stream, checked->copy.bytes,
                                     (char *)array->data + extent.low, (size_t)(extent.high - extent.low), true);
     if (error != 0) {
-        char text[256];
-        gts_cuda_describe(cuda, error, text, sizeof text);
         GTS_TRY(gts_gpu_wait(self)); /* which names the program after which the GPU runs nothing */
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' cannot be checked: '%s' cannot be copied from the GPU: %s.",
-                             self->stub->name, name, text);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: '%s' cannot be copied from the GPU: %s.",
+                                  name, gts_cuda_describe(cuda, error).text);
     }
     array->data = checked->copy.bytes - extent.low;
     return 0;

@@ -19,9 +19,8 @@ typedef struct finding {
 
 int gts_guard_refuse_memory(gts_program *self)
 {
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot be checked: there is no memory for guarded copies of its arguments.",
-                         self->stub->name);
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                              "cannot be checked: there is no memory for guarded copies of its arguments.");
 }
 
 void gts_guard_fill(void *memory, uintptr_t address, size_t size)

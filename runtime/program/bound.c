@@ -32,8 +32,7 @@ void gts_binding_end(gts_binding *binding)
 
 static GTS_COLD int refuse_memory(gts_program *program)
 {
-    return gts_error_set(&program->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be bound: out of memory.",
-                         program->stub->name);
+    return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR, "cannot be bound: out of memory.");
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------- */

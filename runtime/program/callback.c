@@ -27,8 +27,7 @@ void gts_callback_host(gts_program *self, uint32_t leaf, const gts_callback_valu
 
 int gts_refuse_own_callback(gts_program *self)
 {
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' was called by one of its own callbacks.",
-                         self->stub->name);
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "was called by one of its own callbacks.");
 }
 
 int gts_callbacks_begin(gts_program **running, gts_program *self)

@@ -82,13 +82,15 @@ void gts_cuda_forget(void)
     (void)pthread_mutex_init(&lock, NULL);
 }
 
-void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size)
+gts_cuda_text gts_cuda_describe(const gts_cuda *cuda, int error)
 {
+    gts_cuda_text found;
     if (cuda == NULL)
-        (void)snprintf(text, size, "error %d", error);
+        (void)snprintf(found.text, sizeof found.text, "error %d", error);
     else
-        (void)snprintf(text, size, "error %d (%s: %s)", error, cuda->get_error_name(error),
+        (void)snprintf(found.text, sizeof found.text, "error %d (%s: %s)", error, cuda->get_error_name(error),
                        cuda->get_error_string(error));
+    return found;
 }
 
 int gts_cuda_capture(const gts_cuda *cuda, void *stream)

@@ -69,8 +69,12 @@ const gts_cuda *gts_cuda_find(void *library, gts_device device, const char **mis
 /* The functions, if gts_cuda_find() has found them; else NULL. */
 const gts_cuda *gts_cuda_loaded(void);
 
-/* Writes "error 2 (cudaErrorMemoryAllocation: out of memory)". `cuda` may be NULL. */
-void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size);
+typedef struct gts_cuda_text {
+    char text[256];
+} gts_cuda_text;
+
+/* The text "error 2 (cudaErrorMemoryAllocation: out of memory)". `cuda` may be NULL. */
+gts_cuda_text gts_cuda_describe(const gts_cuda *cuda, int error);
 
 /* The status of the capture of a stream; 0 if it is not captured. */
 int gts_cuda_capture(const gts_cuda *cuda, void *stream);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/refuse.h"
 #include "gtstub/callback.h"
 #include "gtstub/bound.h"
 #include "program/observe.h"
@@ -54,9 +55,8 @@ bool gts_lock(gts_program *self, uint64_t patience)
 int gts_enter(gts_program *self, bool wait)
 {
     if (GTS_UNLIKELY(gts_belongs_to_parent(self)))
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' was loaded before this process was forked; load it again in the child.",
-                             self->stub->name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                                  "was loaded before this process was forked; load it again in the child.");
     if (GTS_UNLIKELY(gts_calls_back(self)))
         return gts_refuse_own_callback(self);
     if (GTS_UNLIKELY(!gts_lock(self, wait ? LONGEST_WAIT_NS : 0)))
@@ -110,10 +110,10 @@ int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
     if (GTS_LIKELY(status != 0 || self->linked == stub))
         return status;
     if (!is_like(self->stub, stub)) {
-        gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                      "Program '%s' was opened from a stub that differs from that of '%s' in the host; "
-                      "generate and build both from the same signatures.",
-                      self->stub->name, stub->name);
+        GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                           "was opened from a stub that differs from that of '%s' in the host; "
+                           "generate and build both from the same signatures.",
+                           stub->name);
         gts_leave(self);
         return -1;
     }

@@ -17,10 +17,10 @@ int gts_gpu_check_current(gts_program *self)
         (void)cuda->get_last_error(); /* there is no driver: the first call says so */
     if (GTS_LIKELY(device == GTS_OWN_GPU))
         return 0;
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' runs on GPU 0, but GPU %d is current in this thread. Set CUDA_VISIBLE_DEVICES "
-                         "so that each process sees only its own GPU.",
-                         self->stub->name, device);
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                              "runs on GPU 0, but GPU %d is current in this thread. Set CUDA_VISIBLE_DEVICES so that "
+                              "each process sees only its own GPU.",
+                              device);
 }
 
 const gts_cuda *gts_gpu_functions(const gts_program *self)
@@ -57,8 +57,7 @@ static bool is_lost(const gts_gpu *gpu)
 static GTS_COLD int refuse_error(gts_program *self, int error)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
-    char text[256];
-    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
+    const gts_cuda_text found = gts_cuda_describe(gpu->cuda, error);
     const bool cannot_recover = is_lost(gpu);
     if (!cannot_recover && gts_gpu_check_current(self) != 0) /* such a call fails: this says why */
         return -1;
@@ -67,16 +66,16 @@ static GTS_COLD int refuse_error(gts_program *self, int error)
     if (cannot_recover && is_first)
         (void)snprintf(first_to_fail, sizeof first_to_fail, "%s", self->stub->name);
     if (cannot_recover && !is_first)
-        gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                      "Program '%s' cannot run: the GPU reports %s since a call of program '%s'. Start a new process.",
-                      self->stub->name, text, first_to_fail);
+        GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                           "cannot run: the GPU reports %s since a call of program '%s'. Start a new process.",
+                           found.text, first_to_fail);
     else if (cannot_recover && !gpu->synchronizes)
         gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                       "The GPU reported %s while program '%s' ran. The kernel that failed may be an earlier program's: "
                       "GTSTUB_GPU_SYNC=1 names that program.",
-                      text, self->stub->name);
+                      found.text, self->stub->name);
     else
-        gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported %s while program '%s' ran.", text,
+        gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported %s while program '%s' ran.", found.text,
                       self->stub->name);
     (void)pthread_mutex_unlock(&failing);
     return -1;
@@ -116,19 +115,17 @@ int gts_gpu_before_init(gts_program *self)
         return 0;
     int count = 0;
     const int error = gpu->cuda->get_device_count(&count);
-    char text[256];
-    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
     if (error != 0)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' finds no GPU: %s.", self->stub->name, text);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "finds no GPU: %s.",
+                                  gts_cuda_describe(gpu->cuda, error).text);
     if (count == 0)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' finds no GPU.", self->stub->name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "finds no GPU.");
     if (gts_gpu_check_current(self) != 0)
         return -1;
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' allocates memory in this call, so its stream must not be captured: call it "
-                             "once before, with the same sizes.",
-                             self->stub->name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                                  "allocates memory in this call, so its stream must not be captured: call it once "
+                                  "before, with the same sizes.");
     return 0;
 }
 
@@ -144,11 +141,9 @@ int gts_gpu_after_init(gts_program *self)
     }
     if (GTS_LIKELY(error == 0))
         return 0;
-    char text[256];
-    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
     return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                          "The SDFG of program '%s' could not be initialised: the GPU reported %s.", self->stub->name,
-                         text);
+                         gts_cuda_describe(gpu->cuda, error).text);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/refuse.h"
 #include "program/private.h"
 
 struct gts_graph {
@@ -26,10 +27,9 @@ static _Thread_local const gts_graph *begun_here;
 
 static GTS_COLD int refuse(const gts_cuda *cuda, const char *what, int error)
 {
-    char text[256];
-    gts_cuda_describe(cuda, error, text, sizeof text);
     (void)cuda->get_last_error();
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be %s: %s.", what, text);
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be %s: %s.", what,
+                         gts_cuda_describe(cuda, error).text);
 }
 
 /* ---- Calls that are captured ----------------------------------------------------------------------------------- */
@@ -49,26 +49,19 @@ bool gts_graph_is_captured(const gts_program *self)
 int gts_graph_before_run(gts_program *self)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
-    const char *const name = self->stub->name;
     if (!captures_here())
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' cannot be called while another thread captures a graph.", name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be called while another thread captures a graph.");
     if (gpu->cuda == NULL)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' runs on the CPU and cannot be part of a graph.", name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "runs on the CPU and cannot be part of a graph.");
     if (gts_has_callbacks(self->stub))
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' has callbacks, which a graph does not call, and cannot be part of one.",
-                             name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                                  "has callbacks, which a graph does not call, and cannot be part of one.");
     if (gpu->stream != gts_stream_capturing->stream)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' has a stream of its own and cannot be part of a graph.", name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "has a stream of its own and cannot be part of a graph.");
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != GTS_CUDA_IS_CAPTURING)
-        return gts_error_set(
-            &self->error, GTS_RUNTIME_ERROR,
-            "Program '%s' cannot be part of a graph: something that was called before it has waited for "
-            "the GPU, which ends the capture.",
-            name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                                  "cannot be part of a graph: something that was called before it has waited for the "
+                                  "GPU, which ends the capture.");
     return 0;
 }
 
@@ -84,8 +77,7 @@ static int add_program(gts_graph *graph, gts_program *self)
     }
     (void)pthread_mutex_unlock(&lock);
     return programs != NULL ? 0
-                            : gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                                            "Program '%s' cannot be part of a graph: out of memory.", self->stub->name);
+                            : GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be part of a graph: out of memory.");
 }
 
 void gts_graph_lose(const gts_program *self)
@@ -106,10 +98,9 @@ int gts_graph_after_run(gts_program *self)
     if (gts_cuda_capture(gpu->cuda, gpu->stream) == GTS_CUDA_IS_CAPTURING)
         return add_program(gts_stream_capturing, self);
     (void)gpu->cuda->get_last_error();
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot be part of a graph, because it waits for the GPU: it measures times, is "
-                         "a program of DaCe, or was built with async_sdfg_call=False.",
-                         self->stub->name);
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                              "cannot be part of a graph, because it waits for the GPU: it measures times, is a "
+                              "program of DaCe, or was built with async_sdfg_call=False.");
 }
 
 static void look_closely(gts_program *self, void *unused)

@@ -1,4 +1,5 @@
 /* Initialises and ends the handle of a program's SDFG, and lends workspaces to it. */
+#include "base/refuse.h"
 #include "program/observe.h"
 
 /* DaCe lays out external memory in multiples of this many bytes; CUDA's allocators guarantee the same. */
@@ -31,13 +32,13 @@ static int install_workspaces(gts_program *self)
         if (needed == 0)
             continue;
         if (self->workspace[i] == NULL)
-            return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                                 "Program '%s' needs a workspace of %zu bytes in '%s', but none has been set.",
-                                 stub->name, needed, storage);
+            return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                                      "needs a workspace of %zu bytes in '%s', but none has been set.", needed,
+                                      storage);
         if (self->runtime->workspace_size[i] < needed)
-            return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                                 "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
-                                 stub->name, needed, storage, self->runtime->workspace_size[i]);
+            return GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR,
+                                      "needs a workspace of %zu bytes in '%s', but the one set has %zu.", needed,
+                                      storage, self->runtime->workspace_size[i]);
         GTS_TRY(gts_observe_workspace(self, i, needed));
         stub->workspaces[i].install(self);
     }
@@ -77,8 +78,7 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
         ++i;
     int status = 0;
     if (i == stub->workspace_count) {
-        status = gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no workspace in '%s'.", stub->name,
-                               storage);
+        status = GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "has no workspace in '%s'.", storage);
     } else if ((uintptr_t)memory % WORKSPACE_ALIGNMENT != 0) {
         status = gts_error_set(&self->error, GTS_VALUE_ERROR,
                                "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,

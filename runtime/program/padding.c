@@ -46,8 +46,7 @@ int gts_pad(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int6
 {
     gts_padding *const padding = find_padding(self);
     if (padding == NULL)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be padded: out of memory.",
-                             self->stub->name);
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be padded: out of memory.");
     if (padding->is_running)
         return 0;
     for (uint32_t i = 0; !padding->is_needed && i < self->stub->leaf_count; ++i)

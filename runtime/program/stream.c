@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/refuse.h"
 #include "program/private.h"
 
 /* Of all programs that have none of their own. */
@@ -16,19 +17,17 @@ static int check_stream(gts_program *self, void *stream)
     unsigned int flags;
     const int error = gpu->cuda->stream_get_flags(stream, &flags);
     if (error != 0) {
-        char text[256];
-        gts_cuda_describe(gpu->cuda, error, text, sizeof text);
         (void)gpu->cuda->get_last_error();
-        return gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' cannot use the stream 0x%" PRIxPTR ": %s.",
-                             self->stub->name, (uintptr_t)stream, text);
+        return GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "cannot use the stream 0x%" PRIxPTR ": %s.", (uintptr_t)stream,
+                                  gts_cuda_describe(gpu->cuda, error).text);
     }
     int device = GTS_OWN_GPU;
     if (gpu->cuda->stream_get_device != NULL && gpu->cuda->stream_get_device(stream, &device) == 0 &&
         device != GTS_OWN_GPU)
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             "Program '%s' cannot use the stream 0x%" PRIxPTR ": it is of GPU %d, but the program runs "
-                             "on GPU 0.",
-                             self->stub->name, (uintptr_t)stream, device);
+        return GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR,
+                                  "cannot use the stream 0x%" PRIxPTR
+                                  ": it is of GPU %d, but the program runs on GPU 0.",
+                                  (uintptr_t)stream, device);
     return 0;
 }
 
@@ -44,11 +43,9 @@ static int order(gts_program *self, void *before, void *stream)
         (void)cuda->get_last_error();
         return 0;
     }
-    char text[256];
-    gts_cuda_describe(cuda, error, text, sizeof text);
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot wait on the stream 0x%" PRIxPTR " for its calls on the one before: %s.",
-                         self->stub->name, (uintptr_t)stream, text);
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                              "cannot wait on the stream 0x%" PRIxPTR " for its calls on the one before: %s.",
+                              (uintptr_t)stream, gts_cuda_describe(cuda, error).text);
 }
 
 bool gts_stream_is_captured(const gts_program *self)
@@ -74,11 +71,8 @@ int gts_stream_wait(gts_program *self, void *stream)
     const int error = gts_cuda_order(gpu->cuda, (uintptr_t)stream <= 1 ? NULL : stream, gpu->stream);
     if (error == 0)
         return 0;
-    char text[256];
-    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot wait for the stream 0x%" PRIxPTR " of an array: %s.", self->stub->name,
-                         (uintptr_t)stream, text);
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot wait for the stream 0x%" PRIxPTR " of an array: %s.",
+                              (uintptr_t)stream, gts_cuda_describe(gpu->cuda, error).text);
 }
 
 /* The program is entered. Calls on the new stream wait for those on the old one, which use the same temporary memory. */
@@ -104,8 +98,7 @@ static int set_stream(gts_program *self, void *stream)
 
 static int refuse_cpu(gts_program *self)
 {
-    return gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' runs on the CPU and has no stream.",
-                         self->stub->name);
+    return GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "runs on the CPU and has no stream.");
 }
 
 /* Its address stands for the thread. */

@@ -189,14 +189,12 @@ static bool can_be_copied(const gts_program *self)
 /* Ends the recording of a program whose arguments could not be copied from the GPU. */
 static void give_up_program(const gts_program *self, const gts_recorder_call *call)
 {
-    char text[256];
-    gts_cuda_describe(gts_gpu_functions(self), call->gpu_error, text, sizeof text);
     gts_recorder_of(self)->has_ended = true;
     gts_archive_give_up();
     (void)fprintf(stderr,
                   "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be copied "
                   "from the GPU: %s. All calls before it can be replayed.\n",
-                  self->stub->name, call->number, text);
+                  self->stub->name, call->number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */

@@ -92,10 +92,10 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
         ++i;
     if (i == recorded->leaf_count || gts_is_array(leaf->kind) != gts_is_array(recorded->leaves[i].kind) ||
         (!gts_is_array(leaf->kind) && leaf->dtype != recorded->leaves[i].dtype))
-        return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                             "Program '%s' takes argument '%s', which is not in the recording, or is of another kind "
-                             "there: it is not the program that was recorded.",
-                             program->stub->name, leaf->path);
+        return GTS_REFUSE_PROGRAM(program, GTS_VALUE_ERROR,
+                                  "takes argument '%s', which is not in the recording, or is of another kind there: it "
+                                  "is not the program that was recorded.",
+                                  leaf->path);
     gts_array array = stage->arrays[i];
     if (leaf->kind == GTS_STATIC) {
         if (memcmp(leaf->value, array.data, gts_dtype_size(leaf->dtype)) == 0)

@@ -14,11 +14,9 @@ static int report(gts_program *program, const gts_cuda *cuda, int error)
 {
     if (error == 0)
         return 0;
-    char text[256];
-    gts_cuda_describe(cuda, error, text, sizeof text);
-    return gts_error_set(&program->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot be replayed: the GPU reported %s when arguments were copied.",
-                         program->stub->name, text);
+    return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR,
+                              "cannot be replayed: the GPU reported %s when arguments were copied.",
+                              gts_cuda_describe(cuda, error).text);
 }
 
 int gts_transfer_put(gts_program *program, const gts_contract *leaf, const void *memory, size_t size, void **copy)
@@ -73,8 +71,6 @@ int gts_transfer_array(const char *program, const char *argument, gts_array *arr
     array->device = GTS_CPU;
     if (error == 0)
         return 0;
-    char text[256];
-    gts_cuda_describe(cuda, error, text, sizeof text);
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, GTS_ARGUMENT "cannot be copied from the GPU: %s.", argument,
-                         program, text);
+                         program, gts_cuda_describe(cuda, error).text);
 }

@@ -22,14 +22,19 @@ EXCEPTIONS = {
     "GTS_RUNTIME_ERROR": "RuntimeError",
 }
 
-TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_BOUNDS_HINT)'
-CALLS = r"\b(gts_error_set|GTS_REFUSE|GTS_REFUSE_TABLE|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
+TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_PROGRAM|GTS_BOUNDS_HINT)'
+CALLS = r"\b(gts_error_set|GTS_REFUSE(?:_TABLE|_PROGRAM)?|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
 RAISES = re.compile(rf"{CALLS}[^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)")
 PARTS = dict(
     re.findall(r'#define (GTS_\w+) "(.*)"', (ROOT / "runtime" / "base" / "refuse.h").read_text(encoding="utf-8"))
 )
 """How messages begin and end that refuse an argument, by the name that C gives it."""
-BEGINNING_OF = {"GTS_REFUSE": "GTS_ARGUMENT", "GTS_REFUSE_TABLE": "GTS_TABLE", "GTS_PY_REFUSE": "GTS_ARGUMENT"}
+BEGINNING_OF = {
+    "GTS_REFUSE": "GTS_ARGUMENT",
+    "GTS_REFUSE_TABLE": "GTS_TABLE",
+    "GTS_REFUSE_PROGRAM": "GTS_PROGRAM",
+    "GTS_PY_REFUSE": "GTS_ARGUMENT",
+}
 """The beginning that these macros add themselves."""
 
 CONVERSION = re.compile(r"%[-+0-9.]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
