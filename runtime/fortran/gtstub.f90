@@ -57,7 +57,8 @@ module gtstub
             integer(c_int) :: status
         end function
 
-        subroutine c_close(program) bind(c, name="gts_close")
+        ! Closes the program, which may be closed already. No other thread may call it meanwhile.
+        subroutine gts_close(program) bind(c, name="gts_close")
             import
             type(gts_program), intent(inout) :: program
         end subroutine
@@ -117,7 +118,8 @@ module gtstub
             type(c_ptr) :: checks
         end function
 
-        subroutine c_checks_end(checks) bind(c, name="gts_checks_end")
+        ! Waits for the calls that are running, and ends the checks, which may have ended already.
+        subroutine gts_checks_end(checks) bind(c, name="gts_checks_end")
             import
             type(gts_checks), intent(inout) :: checks
         end subroutine
@@ -137,11 +139,9 @@ contains
         type(gts_program), intent(inout) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        call c_close(program)
-        status = c_open(c_string(path), program)
-        call finish(status, c_null_ptr, stat, errmsg)
+        call gts_close(program)
+        call finish(c_open(c_string(path), program), c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Loads a program from two libraries in any directories. A program that is open is closed first.
@@ -150,18 +150,9 @@ contains
         type(gts_program), intent(inout) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        call c_close(program)
-        status = c_load(c_string(stub), c_string(library), program)
-        call finish(status, c_null_ptr, stat, errmsg)
-    end subroutine
-
-    ! Closes the program, which may be closed already. No other thread may call it meanwhile.
-    subroutine gts_close(program)
-        type(gts_program), intent(inout) :: program
-
-        call c_close(program)
+        call gts_close(program)
+        call finish(c_load(c_string(stub), c_string(library), program), c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Sets where a field begins in gt4py's index space: the index of its first element on each axis. It is 0 until it is
@@ -173,10 +164,9 @@ contains
         integer, intent(in) :: origin(:)
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        status = c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), size(origin, kind=c_int32_t))
-        call finish(status, program%handle, stat, errmsg)
+        call finish(c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), &
+            size(origin, kind=c_int32_t)), program%handle, stat, errmsg)
     end subroutine
 
     ! Sets the index of the first element that a connectivity refers to: 0, as in gt4py, or 1, as in ICON. It must be
@@ -187,10 +177,9 @@ contains
         integer, intent(in) :: base
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        status = c_set_index_base(program%handle, c_string(connectivity), int(base, c_int64_t))
-        call finish(status, program%handle, stat, errmsg)
+        call finish(c_set_index_base(program%handle, c_string(connectivity), int(base, c_int64_t)), program%handle, &
+            stat, errmsg)
     end subroutine
 
     ! Lends the program memory for the transients that its SDFG has in `storage`: so many bytes, aligned to 256 bytes.
@@ -202,10 +191,8 @@ contains
         integer(c_size_t), intent(in) :: bytes
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        status = c_set_workspace(program%handle, c_string(storage), memory, bytes)
-        call finish(status, program%handle, stat, errmsg)
+        call finish(c_set_workspace(program%handle, c_string(storage), memory, bytes), program%handle, stat, errmsg)
     end subroutine
 
     ! Makes a program use the stream again that gts_set_stream(stream) has set for all.
@@ -213,10 +200,8 @@ contains
         type(gts_program), intent(in) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        status = c_reset_stream(program%handle)
-        call finish(status, program%handle, stat, errmsg)
+        call finish(c_reset_stream(program%handle), program%handle, stat, errmsg)
     end subroutine
 
     ! ---- gts_set_stream ----------------------------------------------------------------------------------------------
@@ -249,10 +234,8 @@ contains
         type(c_ptr), intent(in) :: stream
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        integer(c_int) :: status
 
-        status = c_set_stream(c_null_ptr, stream)
-        call finish(status, c_null_ptr, stat, errmsg)
+        call finish(c_set_stream(c_null_ptr, stream), c_null_ptr, stat, errmsg)
     end subroutine
 
     subroutine set_common_stream_number(stream, stat, errmsg)
@@ -296,16 +279,9 @@ contains
         character(len=*), intent(inout), optional :: errmsg
         integer(c_int) :: status
 
-        call c_checks_end(checks)
+        call gts_checks_end(checks)
         checks%handle = c_checks_begin(c_string(text))
         status = merge(0_c_int, -1_c_int, c_associated(checks%handle))
         call finish(status, c_null_ptr, stat, errmsg)
-    end subroutine
-
-    ! Waits for the calls that are running, and ends the checks, which may have ended already.
-    subroutine gts_checks_end(checks)
-        type(gts_checks), intent(inout) :: checks
-
-        call c_checks_end(checks)
     end subroutine
 end module
