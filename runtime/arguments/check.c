@@ -14,15 +14,9 @@ static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int
                       leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
-static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
-{
-    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').",
-                      size, axis, leaf->axes[axis].dim);
-}
-
 /* Messages show the rows and columns of a table in the host's base. */
-static GTS_COLD int refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
-                                   int64_t lowest, int64_t highest)
+int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
+                       int64_t lowest, int64_t highest)
 {
     const bool is_table = leaf->kind == GTS_CONNECTIVITY;
     const int64_t base = is_table ? gts_index_base(&self->leaf[leaf - self->stub->leaves]) : 0;
@@ -42,11 +36,6 @@ static GTS_COLD int refuse_indices(gts_program *self, const gts_contract *leaf, 
                       lowest, highest, axis, leaf->axes[axis].dim, has);
 }
 
-int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest)
-{
-    return refuse_indices(self, &self->stub->leaves[leaf], axis, gts_array_of(self, leaf), lowest, highest);
-}
-
 int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
 {
     for (uint32_t i = 0; i < use->axis_count; ++i) {
@@ -55,7 +44,7 @@ int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int6
         if (lowest >= array->origin[each.axis] && highest < gts_stop(array, each.axis))
             continue;
         if (!use->pads)
-            return gts_refuse_indices(self, each.leaf, each.axis, lowest, highest);
+            return gts_refuse_indices(self, &self->stub->leaves[each.leaf], each.axis, array, lowest, highest);
         GTS_TRY(gts_pad(self, each.leaf, each.axis, lowest, highest));
     }
     return 0;
@@ -82,33 +71,28 @@ static inline bool fits(const gts_axis *axis, unsigned int property, int64_t exp
            ((axis->slots & property) == 0 || found == (int32_t)found);
 }
 
-static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
-                                    unsigned int property, int64_t expected, int64_t found)
+/* Refuses a property that does not fit, unless it is a stride on which no access depends. */
+static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
+                                    const char *name, unsigned int property, int64_t expected, int64_t found)
 {
-    const gts_axis *const contract = &leaf->axes[axis];
-    if ((contract->fixed & property) != 0 && expected != found)
+    const char *const dim = leaf->axes[axis].dim;
+    if (property == GTS_STRIDE && gts_is_any_stride(array, axis))
+        return 0;
+    if ((leaf->axes[axis].fixed & property) != 0 && expected != found)
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
                           "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", name, expected, axis,
-                          contract->dim, found);
+                          dim, found);
     return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
                       "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", name, found, axis,
-                      contract->dim);
+                      dim);
 }
 
-static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
-                                 unsigned int property, int64_t expected, int64_t found)
+static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
+                                 const char *name, unsigned int property, int64_t expected, int64_t found)
 {
     if (GTS_LIKELY(fits(&leaf->axes[axis], property, expected, found)))
         return 0;
-    return refuse_property(self, leaf, axis, name, property, expected, found);
-}
-
-static inline int check_stride(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array)
-{
-    const int64_t expected = leaf->axes[axis].stride, found = array->strides[axis];
-    if (GTS_LIKELY(fits(&leaf->axes[axis], GTS_STRIDE, expected, found)) || gts_is_any_stride(array, axis))
-        return 0;
-    return refuse_property(self, leaf, axis, "stride", GTS_STRIDE, expected, found);
+    return refuse_property(self, leaf, axis, array, name, property, expected, found);
 }
 
 int gts_check_shape_slowly(gts_program *self, uint32_t index, int32_t axis, unsigned int property, uint64_t expected,
@@ -130,16 +114,15 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
     const int64_t start = array->origin[axis];
     const int64_t size = array->shape[axis];
     if (GTS_UNLIKELY(size < 0))
-        return refuse_negative(self, leaf, axis, size);
-    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* without overflow, for any values of a C host */
-    const bool is_right = check_property(self, leaf, axis, "size", GTS_SIZE, expected->size, size) == 0 &&
-                          check_property(self, leaf, axis, "start", GTS_START, expected->start, start) == 0 &&
-                          check_property(self, leaf, axis, "stop", GTS_STOP, expected->stop, stop) == 0 &&
-                          check_stride(self, leaf, axis, array) == 0;
-    if (GTS_UNLIKELY(!is_right))
-        return -1;
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').",
+                          size, axis, expected->dim);
+    const int64_t stop = gts_stop(array, axis);
+    GTS_TRY(check_property(self, leaf, axis, array, "size", GTS_SIZE, expected->size, size));
+    GTS_TRY(check_property(self, leaf, axis, array, "start", GTS_START, expected->start, start));
+    GTS_TRY(check_property(self, leaf, axis, array, "stop", GTS_STOP, expected->stop, stop));
+    GTS_TRY(check_property(self, leaf, axis, array, "stride", GTS_STRIDE, expected->stride, array->strides[axis]));
     if (GTS_UNLIKELY(expected->used && (expected->lowest < start || expected->highest >= stop)))
-        return refuse_indices(self, leaf, axis, array, expected->lowest, expected->highest);
+        return gts_refuse_indices(self, leaf, axis, array, expected->lowest, expected->highest);
     return 0;
 }
 

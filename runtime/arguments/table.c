@@ -45,20 +45,15 @@ static range join(range a, range b)
             most = high > most ? high : most;                                                                          \
         }                                                                                                              \
         return least > most ? NOTHING : (range){least, most};                                                          \
+    }                                                                                                                  \
+                                                                                                                       \
+    GTS_WIDE static range range_of_consecutive_##type(const type *data, int64_t count)                                 \
+    {                                                                                                                  \
+        return range_of_##type(data, count, 1, false);                                                                 \
     }
 
 DEFINE_RANGE_OF(int32_t, INT32)
 DEFINE_RANGE_OF(int64_t, INT64)
-
-GTS_WIDE static range range_of_consecutive_int32(const int32_t *data, int64_t count)
-{
-    return range_of_int32_t(data, count, 1, false);
-}
-
-GTS_WIDE static range range_of_consecutive_int64(const int64_t *data, int64_t count)
-{
-    return range_of_int64_t(data, count, 1, false);
-}
 
 static range range_of_line(const gts_array *table, int64_t offset, int64_t count, int64_t stride, bool skips)
 {
@@ -67,20 +62,14 @@ static range range_of_line(const gts_array *table, int64_t offset, int64_t count
     return range_of_int64_t((const int64_t *)table->data + offset, count, stride, skips);
 }
 
-static range range_of_consecutive(const gts_array *table, int64_t count)
-{
-    if (table->dtype == GTS_INT32)
-        return range_of_consecutive_int32(table->data, count);
-    return range_of_consecutive_int64(table->data, count);
-}
-
 static range range_of_table(const gts_array *table)
 {
     const int64_t rows = table->shape[0], columns = table->shape[1];
     const int64_t down = table->strides[0], right = table->strides[1];
     range found = NOTHING;
     if ((right == 1 && down == columns) || (down == 1 && right == rows)) {
-        found = range_of_consecutive(table, rows * columns);
+        found = table->dtype == GTS_INT32 ? range_of_consecutive_int32_t(table->data, rows * columns)
+                                          : range_of_consecutive_int64_t(table->data, rows * columns);
     } else {
         for (int64_t column = 0; column < columns; ++column)
             found = join(found, range_of_line(table, column * right, rows, down, false));
@@ -188,7 +177,7 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
         return 0;
     if (GTS_UNLIKELY(first < 0 || last >= table->shape[0])) {
         if (!follow->pads)
-            return gts_refuse_indices(self, follow->table, 0, first, last);
+            return gts_refuse_indices(self, &self->stub->leaves[follow->table], 0, table, first, last);
         first = gts_max(first, 0); /* the other rows get padding */
         last = gts_min(last, table->shape[0] - 1);
     }

@@ -16,6 +16,7 @@ int gts_shift_table(gts_program *self, uint32_t leaf);
 /* ---- check.c --------------------------------------------------------------------------------------------------- */
 
 /* Refuses an array that lacks indices between `lowest` and `highest`. Returns -1. */
-GTS_COLD int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest);
+GTS_COLD int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
+                                int64_t lowest, int64_t highest);
 
 #endif
