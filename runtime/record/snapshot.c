@@ -19,29 +19,12 @@ static gts_buffer copies; /* of the arrays on a GPU */
 
 /* ---- Copies of arrays on a GPU --------------------------------------------------------------------------------- */
 
-/* The bytes of the memory that the elements of a value span, if they must be copied; else 0. */
-static size_t bytes_to_copy(const gts_recorder_value *value)
+/* The bytes of the memory that a value spans, if it must be copied; else 0. */
+static size_t bytes_to_copy(const gts_program *self, const gts_recorder_call *call, uint32_t index, bool only_written)
 {
-    return value->array.device == GTS_CPU ? 0 : (size_t)(value->extent.high - value->extent.low);
-}
-
-/* Puts the copies on the stream. Returns an error of CUDA. */
-static int enqueue_copies(gts_program *self, gts_recorder_call *call, bool only_written)
-{
-    const gts_cuda *const cuda = gts_gpu_functions(self);
-    char *place = copies.bytes;
-    int error = 0;
-    for (uint32_t i = 0; i < self->stub->leaf_count && error == 0; ++i) {
-        gts_recorder_value *const value = &call->values[i];
-        const size_t bytes = bytes_to_copy(value);
-        if (bytes == 0 || (only_written && !self->stub->leaves[i].written))
-            continue;
-        error = gts_cuda_copy(cuda, self->runtime->gpu.stream, place, (char *)value->array.data + value->extent.low,
-                              bytes, false);
-        value->host = place - value->extent.low;
-        place += bytes;
-    }
-    return error;
+    const gts_recorder_value *const value = &call->values[index];
+    const bool is_copied = value->array.device != GTS_CPU && (!only_written || self->stub->leaves[index].written);
+    return is_copied ? (size_t)(value->extent.high - value->extent.low) : 0;
 }
 
 /* Copies the arrays that are on a GPU, or those of them that the call writes, and waits for the stream once. */
@@ -49,17 +32,21 @@ static bool copy_to_host(gts_program *self, gts_recorder_call *call, bool only_w
 {
     size_t size = 0;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i)
-        size += only_written && !self->stub->leaves[i].written ? 0 : bytes_to_copy(&call->values[i]);
-    if (size == 0)
-        return true;
-    if (!gts_buffer_reserve(&copies, size))
+        size += bytes_to_copy(self, call, i, only_written);
+    if (size > 0 && !gts_buffer_reserve(&copies, size))
         return false;
-    const gts_cuda *const cuda = gts_gpu_functions(self);
-    call->gpu_error = enqueue_copies(self, call, only_written);
-    if (call->gpu_error == 0)
-        call->gpu_error = cuda->stream_synchronize(self->runtime->gpu.stream);
-    if (call->gpu_error != 0)
-        (void)cuda->get_last_error(); /* the SDFG must not find it */
+    char *place = copies.bytes;
+    for (uint32_t i = 0; i < self->stub->leaf_count && call->gpu_error == 0; ++i) {
+        gts_recorder_value *const value = &call->values[i];
+        const size_t bytes = bytes_to_copy(self, call, i, only_written);
+        if (bytes == 0)
+            continue;
+        size -= bytes;
+        call->gpu_error = gts_cuda_copy(gts_gpu_functions(self), self->runtime->gpu.stream, place,
+                                        (char *)value->array.data + value->extent.low, bytes, size == 0);
+        value->host = place - value->extent.low;
+        place += bytes;
+    }
     return call->gpu_error == 0;
 }
 
