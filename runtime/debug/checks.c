@@ -5,17 +5,16 @@
  * checks are freed only when every program has been entered after they were taken off the list.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "debug/checked.h"
-#include "debug/pages.h"
 
 gts_checks *gts_checks_running;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GTS_LOCK(lock);
 
 /* ---- Beginning and ending -------------------------------------------------------------------------------------- */
 
@@ -88,9 +87,7 @@ void gts_checks_end(gts_checks **checks)
 
 void gts_checks_inherit(void)
 {
-    (void)pthread_mutex_init(&lock, NULL);
     gts_maps_forget();
-    gts_pages_forget();
     for (gts_checks *checks = gts_checks_running; checks != NULL; checks = checks->outer) {
         checks->has_met = checks->has_selected = false; /* the parent warns of its own calls */
         (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);

@@ -9,17 +9,17 @@
 #include "debug/checked.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/layout.h"
+#include "base/lock.h"
 #include "base/refuse.h"
 #include "gtstub/map_output.h"
 
 _Static_assert(GTS_MAP_OUTPUT_RANK == GTS_MAX_RANK, "the header cannot include the other one");
 
 /* Protects the list and the checks of its programs, because sections of an SDFG may run in several threads. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GTS_LOCK(lock);
 static gts_program *programs;
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
@@ -201,6 +201,5 @@ int gts_maps_end(gts_program *self)
 
 void gts_maps_forget(void)
 {
-    (void)pthread_mutex_init(&lock, NULL);
     programs = NULL;
 }

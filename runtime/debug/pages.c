@@ -3,16 +3,17 @@
 #include "debug/pages.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/lock.h"
+
 /* Handlers read the list without the lock. An element stays in it for good, and is reused. */
 static gts_pages *all;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GTS_LOCK(lock);
 
 static uint64_t accesses; /* that were noted in this process */
 
@@ -181,9 +182,4 @@ bool gts_pages_close(uintptr_t begin, uintptr_t end)
 size_t gts_pages_count(const gts_pages *self)
 {
     return __atomic_load_n(&self->count, __ATOMIC_ACQUIRE);
-}
-
-void gts_pages_forget(void)
-{
-    (void)pthread_mutex_init(&lock, NULL);
 }

@@ -54,7 +54,4 @@ void gts_pages_unwatch(void);
 /* The number of accesses until now, of which `noted` has the first `most`. */
 size_t gts_pages_count(const gts_pages *self);
 
-/* Frees the lock in a forked child, because a thread of the parent may have held it. */
-void gts_pages_forget(void);
-
 #endif

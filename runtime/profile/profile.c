@@ -11,13 +11,13 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "profile/rank.h"
 #include "profile/steps.h"
 
@@ -34,8 +34,8 @@ struct gts_profile {
 /* The profile that began last and has not ended; NULL when none is running. */
 static gts_profile *running;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
+GTS_LOCK(lock);
+GTS_LOCK(ending); /* one profile ends at a time */
 
 static gts_profile *reporting; /* the profile that has ended, and has not been added to the one around it; or NULL */
 
@@ -276,8 +276,6 @@ static void forget(void)
 {
     __atomic_store_n(&running, NULL, __ATOMIC_SEQ_CST);
     reporting = NULL;
-    (void)pthread_mutex_init(&lock, NULL);
-    (void)pthread_mutex_init(&ending, NULL);
 }
 
 /* ---- GTSTUB_PROFILE -------------------------------------------------------------------------------------------- */

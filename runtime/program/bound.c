@@ -2,13 +2,13 @@
 #define _DEFAULT_SOURCE
 #include "gtstub/bound.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/layout.h"
+#include "base/lock.h"
 #include "base/refuse.h"
 #include "base/table_copy.h"
 #include "program/private.h"
@@ -39,7 +39,7 @@ static GTS_COLD int refuse_memory(gts_program *program)
 
 #define CACHE_LINE 64
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of bound calls of all programs */
+GTS_LOCK(lock); /* of the lists of bound calls of all programs */
 
 gts_bound_call *gts_bound_new(gts_program *program)
 {
@@ -105,11 +105,6 @@ void gts_bound_close(gts_program *program)
     for (gts_bound_call *call = program->runtime->bound; call != NULL; call = call->next)
         call->program = NULL;
     (void)pthread_mutex_unlock(&lock);
-}
-
-void gts_bound_forget(void)
-{
-    (void)pthread_mutex_init(&lock, NULL);
 }
 
 gts_bound_call *gts_bound_keep(gts_bound_call *call)

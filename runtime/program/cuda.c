@@ -1,7 +1,7 @@
 /* Finds the functions of CUDA or ROCm. */
+#include "base/lock.h"
 #include "program/private.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static const struct {
     FUNCTION(graph_exec_destroy, "GraphExecDestroy"),
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `functions` until it is complete */
+GTS_LOCK(lock); /* of `functions` until it is complete */
 static gts_cuda functions;
 static bool is_complete;
 
@@ -75,11 +75,6 @@ const gts_cuda *gts_cuda_find(void *library, gts_device device, const char **mis
 const gts_cuda *gts_cuda_loaded(void)
 {
     return __atomic_load_n(&is_complete, __ATOMIC_ACQUIRE) ? &functions : NULL;
-}
-
-void gts_cuda_forget(void)
-{
-    (void)pthread_mutex_init(&lock, NULL);
 }
 
 gts_cuda_text gts_cuda_describe(const gts_cuda *cuda, int error)

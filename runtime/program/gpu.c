@@ -1,9 +1,9 @@
 /* The GPU of a program: the errors that it reports, and the memory that is on it. */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/refuse.h"
 #include "program/private.h"
 
@@ -33,7 +33,7 @@ const gts_cuda *gts_gpu_functions(const gts_program *self)
 
 /* The program that saw the error after which no kernel can run in this process; empty if there was none. */
 static char first_to_fail[128];
-static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+GTS_LOCK(failing);
 
 /*
  * Whether the GPU can run nothing any more in this process, because a kernel has failed. Other errors, such as one of
@@ -79,11 +79,6 @@ static GTS_COLD int refuse_error(gts_program *self, int error)
                       self->stub->name);
     (void)pthread_mutex_unlock(&failing);
     return -1;
-}
-
-void gts_gpu_forget(void)
-{
-    (void)pthread_mutex_init(&failing, NULL);
 }
 
 int gts_gpu_after_run(gts_program *self)

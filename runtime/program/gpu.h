@@ -38,10 +38,6 @@ int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const 
 /* The same for a workspace in the memory of a GPU. */
 int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory);
 
-/* Free locks in a forked child, because a thread of the parent may have held them. */
-void gts_gpu_forget(void);
-void gts_cuda_forget(void);
-
 /* ---- stream.c -------------------------------------------------------------------------------------------------- */
 
 /* Does the work of gts_set_stream() for all programs, also while a graph captures. */

@@ -1,9 +1,9 @@
 /* Captures the calls of programs as a graph of CUDA. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/refuse.h"
 #include "program/private.h"
 
@@ -20,7 +20,7 @@ struct gts_graph {
 
 /* The graphs that have captured calls, and what they know of programs. */
 static gts_graph *graphs;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GTS_LOCK(lock);
 
 /* The last graph that began to capture in this thread. It is compared alone, because it may have been freed. */
 static _Thread_local const gts_graph *begun_here;
@@ -228,7 +228,6 @@ void gts_graph_free(gts_graph **graph)
 
 void gts_graph_forget(void)
 {
-    (void)pthread_mutex_init(&lock, NULL);
     graphs = NULL;
     __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
 }

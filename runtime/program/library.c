@@ -6,13 +6,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "program/private.h"
 #include "program/trust.h"
 
@@ -24,7 +24,7 @@ typedef struct library {
     char *path;    /* absolute, without links */
 } library;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+GTS_LOCK(lock); /* of the list */
 static library *libraries;
 
 static const char replaced[] = "the file was replaced while it was being loaded";
@@ -185,9 +185,4 @@ void gts_library_find(void *library, const char *prefix, const char *name, void 
     const int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
     void *const address = length < 0 || (size_t)length >= sizeof symbol ? NULL : dlsym(library, symbol);
     memcpy(function, &address, sizeof address); /* C does not convert an object pointer to a function pointer */
-}
-
-void gts_library_forget(void)
-{
-    (void)pthread_mutex_init(&lock, NULL);
 }

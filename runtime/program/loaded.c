@@ -1,10 +1,9 @@
 /* The list of the programs that this process has loaded. */
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "program/observe.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of `pins` of all programs */
+GTS_LOCK(lock); /* of the list, and of `pins` of all programs */
 static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
 static gts_program *programs;
 
@@ -51,6 +50,5 @@ void gts_loaded_visit(void (*visit)(gts_program *, void *), void *context)
 void gts_loaded_forget(void)
 {
     programs = NULL;
-    (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_cond_init(&unpinned, NULL);
 }

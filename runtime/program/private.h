@@ -64,9 +64,6 @@ void *gts_library_open(const char *path, const gts_file *verified);
  */
 void gts_library_find(void *library, const char *prefix, const char *name, void *function);
 
-/* Frees the lock in a forked child, because a thread of the parent may have held it. */
-void gts_library_forget(void);
-
 /* ---- bound.c --------------------------------------------------------------------------------------------------- */
 
 /* Adds a reference to a bound call, which gts_unbind() gives back. */
@@ -102,9 +99,6 @@ int gts_bound_change_scalar(gts_program *program, void *args, const void *scalar
 
 /* Refuses a bound call that is NULL, or whose program was closed. Returns -1. */
 GTS_COLD int gts_bound_refuse_closed(const gts_bound_call *call);
-
-/* Frees the lock of all lists of bound calls in a forked child. */
-void gts_bound_forget(void);
 
 /* ---- handle.c -------------------------------------------------------------------------------------------------- */
 

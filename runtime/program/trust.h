@@ -38,7 +38,4 @@ bool gts_trusted_is_private(gid_t group);
 #define GTS_NAME_SIZE 64
 void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE]);
 
-/* Frees the lock in a forked child. */
-void gts_trusted_forget(void);
-
 #endif

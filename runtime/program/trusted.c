@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <grp.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "program/trust.h"
 
 #define VARIABLE "GTSTUB_TRUST"
@@ -25,9 +25,9 @@ typedef struct trusted {
     const char *path; /* of a layer, in `copy` */
 } trusted;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
-static char *text;                                       /* as it was read; NULL if it is not set */
-static char *copy;                                       /* the same, cut into its elements */
+GTS_LOCK(lock);    /* of all that follows */
+static char *text; /* as it was read; NULL if it is not set */
+static char *copy; /* the same, cut into its elements */
 static trusted *elements;
 static size_t count;
 
@@ -126,11 +126,6 @@ bool gts_trusted_is_private(gid_t group)
 }
 
 /* ---- The setting ----------------------------------------------------------------------------------------------- */
-
-void gts_trusted_forget(void)
-{
-    (void)pthread_mutex_init(&lock, NULL);
-}
 
 static GTS_COLD int refuse(const char *element, const char *reason)
 {

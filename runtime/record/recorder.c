@@ -8,10 +8,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "record/archive.h"
 #include "record/snapshot.h"
 
@@ -22,7 +22,7 @@ static struct {
     gts_recorder_program *programs;
 } recorder;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GTS_LOCK(lock);
 
 /* ---- Selecting programs and calls ------------------------------------------------------------------------------ */
 
@@ -275,7 +275,6 @@ static void after_fork(void)
     gts_archive_forget();
     recorder.programs = NULL;
     gts_snapshot_forget();
-    (void)pthread_mutex_init(&lock, NULL);
     if (recorder.is_on)
         begin();
 }
