@@ -4,9 +4,16 @@
 
 #include <pthread.h>
 
-/* Defines the lock `name` of a file. The linker collects the addresses of all of them, for program/fork.c. */
+/* Defines the lock `name` of a file. It is free before what a child does after a fork: program/fork.c. */
 #define GTS_LOCK(name)                                                                                                 \
     static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER;                                                           \
-    static pthread_mutex_t *name##_address __attribute__((used, section("gts_locks"))) = &name
+    static void name##_free(void)                                                                                      \
+    {                                                                                                                  \
+        (void)pthread_mutex_init(&name, NULL);                                                                         \
+    }                                                                                                                  \
+    __attribute__((constructor)) static void name##_watch_forks(void)                                                  \
+    {                                                                                                                  \
+        (void)pthread_atfork(NULL, NULL, name##_free);                                                                 \
+    }
 
 #endif

@@ -14,7 +14,7 @@
 
 gts_checks *gts_checks_running;
 
-GTS_LOCK(lock);
+GTS_LOCK(lock)
 
 /* ---- Beginning and ending -------------------------------------------------------------------------------------- */
 

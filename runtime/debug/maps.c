@@ -19,7 +19,7 @@
 _Static_assert(GTS_MAP_OUTPUT_RANK == GTS_MAX_RANK, "the header cannot include the other one");
 
 /* Protects the list and the checks of its programs, because sections of an SDFG may run in several threads. */
-GTS_LOCK(lock);
+GTS_LOCK(lock)
 static gts_program *programs;
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 
 /* Handlers read the list without the lock. An element stays in it for good, and is reused. */
 static gts_pages *all;
-GTS_LOCK(lock);
+GTS_LOCK(lock)
 
 static uint64_t accesses; /* that were noted in this process */
 

@@ -34,8 +34,8 @@ struct gts_profile {
 /* The profile that began last and has not ended; NULL when none is running. */
 static gts_profile *running;
 
-GTS_LOCK(lock);
-GTS_LOCK(ending); /* one profile ends at a time */
+GTS_LOCK(lock)
+GTS_LOCK(ending) /* one profile ends at a time */
 
 static gts_profile *reporting; /* the profile that has ended, and has not been added to the one around it; or NULL */
 

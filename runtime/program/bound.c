@@ -39,7 +39,7 @@ static GTS_COLD int refuse_memory(gts_program *program)
 
 #define CACHE_LINE 64
 
-GTS_LOCK(lock); /* of the lists of bound calls of all programs */
+GTS_LOCK(lock) /* of the lists of bound calls of all programs */
 
 gts_bound_call *gts_bound_new(gts_program *program)
 {

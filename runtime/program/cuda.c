@@ -43,7 +43,7 @@ static const struct {
     FUNCTION(graph_exec_destroy, "GraphExecDestroy"),
 };
 
-GTS_LOCK(lock); /* of `functions` until it is complete */
+GTS_LOCK(lock) /* of `functions` until it is complete */
 static gts_cuda functions;
 static bool is_complete;
 

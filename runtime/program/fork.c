@@ -1,13 +1,9 @@
 /* What a fork does to the programs of a process: the child may use none of the parent's, but can load them again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 
-#include "base/lock.h"
 #include "program/observe.h"
-
-/* The addresses of all locks of GTS_LOCK(): the linker names the ends of a section so. */
-extern pthread_mutex_t *__start_gts_locks[] __attribute__((visibility("hidden")));
-extern pthread_mutex_t *__stop_gts_locks[] __attribute__((visibility("hidden")));
 
 /*
  * Ends the threads that GNU's OpenMP keeps between parallel regions for the thread that forks. Without this, its next
@@ -31,8 +27,6 @@ static void count_fork(void)
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&gts_step_timers, 0, __ATOMIC_SEQ_CST);
-    for (pthread_mutex_t **each = __start_gts_locks; each < __stop_gts_locks; ++each)
-        (void)pthread_mutex_init(*each, NULL);
     gts_loaded_forget();
     gts_graph_forget();
     GTS_OBSERVE(after_fork, );

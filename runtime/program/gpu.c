@@ -33,7 +33,7 @@ const gts_cuda *gts_gpu_functions(const gts_program *self)
 
 /* The program that saw the error after which no kernel can run in this process; empty if there was none. */
 static char first_to_fail[128];
-GTS_LOCK(failing);
+GTS_LOCK(failing)
 
 /*
  * Whether the GPU can run nothing any more in this process, because a kernel has failed. Other errors, such as one of

@@ -20,7 +20,7 @@ struct gts_graph {
 
 /* The graphs that have captured calls, and what they know of programs. */
 static gts_graph *graphs;
-GTS_LOCK(lock);
+GTS_LOCK(lock)
 
 /* The last graph that began to capture in this thread. It is compared alone, because it may have been freed. */
 static _Thread_local const gts_graph *begun_here;

@@ -24,7 +24,7 @@ typedef struct library {
     char *path;    /* absolute, without links */
 } library;
 
-GTS_LOCK(lock); /* of the list */
+GTS_LOCK(lock) /* of the list */
 static library *libraries;
 
 static const char replaced[] = "the file was replaced while it was being loaded";

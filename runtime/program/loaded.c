@@ -3,7 +3,7 @@
 #include "base/lock.h"
 #include "program/observe.h"
 
-GTS_LOCK(lock); /* of the list, and of `pins` of all programs */
+GTS_LOCK(lock) /* of the list, and of `pins` of all programs */
 static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
 static gts_program *programs;
 

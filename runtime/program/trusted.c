@@ -25,7 +25,7 @@ typedef struct trusted {
     const char *path; /* of a layer, in `copy` */
 } trusted;
 
-GTS_LOCK(lock);    /* of all that follows */
+GTS_LOCK(lock)     /* of all that follows */
 static char *text; /* as it was read; NULL if it is not set */
 static char *copy; /* the same, cut into its elements */
 static trusted *elements;

@@ -22,7 +22,7 @@ static struct {
     gts_recorder_program *programs;
 } recorder;
 
-GTS_LOCK(lock);
+GTS_LOCK(lock)
 
 /* ---- Selecting programs and calls ------------------------------------------------------------------------------ */
 
