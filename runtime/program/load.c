@@ -198,16 +198,14 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file
 
 int gts_load(const char *stub_path, const char *library_path, gts_program **program)
 {
-    *program = NULL;
-    const gts_stub *const stub = gts_load_stub(stub_path, NULL);
-    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, NULL, program);
+    return gts_load_verified(stub_path, library_path, NULL, program);
 }
 
 int gts_load_verified(const char *stub_path, const char *library_path, const gts_file files[2], gts_program **program)
 {
     *program = NULL;
-    const gts_stub *const stub = gts_load_stub(stub_path, &files[0]);
-    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, &files[1], program);
+    const gts_stub *const stub = gts_load_stub(stub_path, files);
+    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, files == NULL ? NULL : &files[1], program);
 }
 
 void gts_close(gts_program **program)

@@ -144,19 +144,16 @@ static gts_array part_of_copy(const pad *pad)
     return part;
 }
 
-/* An element of the argument that is nearest to an element of its copy; NULL if the argument has none. */
-static const char *nearest(const pad *pad, const int64_t *position)
+/* An element of the argument that is nearest to an index of its copy; NULL if the argument has none. */
+static const char *nearest(const pad *pad, const int64_t *index)
 {
     const gts_array *const array = &pad->array;
     const char *data = array->data;
     for (int32_t i = 0; i < array->rank; ++i) {
-        const int64_t index = position[i] + pad->copy.origin[i] - array->origin[i];
-        if (array->shape[i] == 0)
-            return NULL;
-        data += gts_max(0, gts_min(index, array->shape[i] - 1)) * array->strides[i] *
-                (int64_t)gts_dtype_size(array->dtype);
+        const int64_t position = gts_max(0, gts_min(index[i] - array->origin[i], array->shape[i] - 1));
+        data += position * array->strides[i] * (int64_t)gts_dtype_size(array->dtype);
     }
-    return data;
+    return gts_is_empty(array) ? NULL : data;
 }
 
 static bool is_real(const gts_array *array)
@@ -164,26 +161,21 @@ static bool is_real(const gts_array *array)
     return array->dtype == GTS_FLOAT32 || array->dtype == GTS_FLOAT64;
 }
 
-/* Fills all elements of a copy. */
-static void fill(const pad *pad)
+/* Fills all `count` elements of a copy. */
+static void fill(const pad *pad, size_t count)
 {
     const gts_array *const copy = &pad->copy;
     const size_t bytes = gts_dtype_size(copy->dtype);
-    int64_t position[GTS_MAX_RANK] = {0};
     memset(copy->data, is_real(copy) ? 0xff : 0, pad->size); /* NaN */
-    for (bool is_done = is_real(copy); !is_done;) {
+    for (size_t i = 0; i < count && !is_real(copy); ++i) {
+        int64_t index[GTS_MAX_RANK];
+        gts_index_of(copy, i, index);
+        const char *const element = nearest(pad, index);
         char *place = copy->data;
-        for (int32_t i = 0; i < copy->rank; ++i)
-            place += position[i] * copy->strides[i] * (int64_t)bytes;
-        const char *const element = nearest(pad, position);
-        if (element == NULL)
-            return;
-        memcpy(place, element, bytes);
-        is_done = true;
-        for (int32_t i = 0; is_done && i < copy->rank; ++i) {
-            is_done = ++position[i] == copy->shape[i];
-            position[i] = is_done ? 0 : position[i];
-        }
+        for (int32_t axis = 0; axis < copy->rank; ++axis)
+            place += (index[axis] - copy->origin[axis]) * copy->strides[axis] * (int64_t)bytes;
+        if (element != NULL)
+            memcpy(place, element, bytes);
     }
 }
 
@@ -209,7 +201,7 @@ static const char *copy_argument(const gts_program *self, uint32_t leaf, pad *pa
         pad->copy.data = malloc(pad->size);
         if (pad->copy.data == NULL)
             return "there is no memory for the copy";
-        fill(pad);
+        fill(pad, size / gts_dtype_size(pad->copy.dtype));
     }
     const gts_array part = part_of_copy(pad);
     gts_copy(&pad->array, &part);

@@ -96,11 +96,6 @@ static int set_stream(gts_program *self, void *stream)
     return 0;
 }
 
-static int refuse_cpu(gts_program *self)
-{
-    return GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "runs on the CPU and has no stream.");
-}
-
 /* Its address stands for the thread. */
 static _Thread_local char this_thread;
 
@@ -137,31 +132,33 @@ int gts_stream_set_current(void *stream)
     return status;
 }
 
-int gts_set_stream(gts_program *program, void *stream)
+/* Sets the stream of a program to *stream, which is read when the program has been entered. */
+static int set_stream_of(gts_program *program, void *const *stream, bool is_own)
 {
-    if (program == NULL && gts_graph_captures())
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                             "The stream of all programs cannot be set while a graph is being captured.");
-    if (program == NULL)
-        return gts_stream_set_current(stream);
     if (gts_enter_open(program) != 0)
         return -1;
-    int status = program->stub->device == GTS_CPU ? refuse_cpu(program) : set_stream(program, stream);
+    const int status = program->stub->device == GTS_CPU
+                           ? GTS_REFUSE_PROGRAM(program, GTS_VALUE_ERROR, "runs on the CPU and has no stream.")
+                           : set_stream(program, *stream);
     if (status == 0)
-        program->runtime->gpu.has_own_stream = true;
+        program->runtime->gpu.has_own_stream = is_own;
     gts_leave(program);
     return status;
 }
 
+int gts_set_stream(gts_program *program, void *stream)
+{
+    if (program != NULL)
+        return set_stream_of(program, &stream, true);
+    if (gts_graph_captures())
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The stream of all programs cannot be set while a graph is being captured.");
+    return gts_stream_set_current(stream);
+}
+
 int gts_reset_stream(gts_program *program)
 {
-    if (gts_enter_open(program) != 0)
-        return -1;
-    const int status = program->stub->device == GTS_CPU ? refuse_cpu(program) : set_stream(program, process_stream);
-    if (status == 0)
-        program->runtime->gpu.has_own_stream = false;
-    gts_leave(program);
-    return status;
+    return set_stream_of(program, &process_stream, false);
 }
 
 void *gts_stream(const gts_program *program)

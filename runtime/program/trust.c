@@ -60,11 +60,16 @@ typedef struct way {
     bool is_exposed; /* others can rename one of the directories, or it is not known whether they can */
 } way;
 
-/* Reads the state of a level. No link changes the way up. */
+/* The path from a directory to a level. No link changes the way up. */
+static const char *way_up(size_t number)
+{
+    return UP_16 UP_16 UP_16 UP_16 "." + 3 * (LEVELS - number);
+}
+
+/* Reads the state of a level. */
 static bool read_level(int directory, size_t number, struct stat *status)
 {
-    static const char up[] = UP_16 UP_16 UP_16 UP_16 ".";
-    return fstatat(directory, up + 3 * (LEVELS - number), status, 0) == 0;
+    return fstatat(directory, way_up(number), status, 0) == 0;
 }
 
 static bool is_at_level(const level *self, const struct stat *status)
@@ -161,19 +166,6 @@ static GTS_COLD bool is_in_trusted_layer(int directory)
 
 /* ---- Refusing -------------------------------------------------------------------------------------------------- */
 
-/* The path of the directory `level` levels above `path`, or `path` if it no longer exists. */
-static void find_path(const char *path, size_t level, char found[PATH_MAX])
-{
-    if (realpath(path, found) == NULL) {
-        (void)snprintf(found, PATH_MAX, "%s", path);
-        return;
-    }
-    for (; level > 0; --level) {
-        char *const slash = strrchr(found, '/');
-        slash[slash == found] = '\0';
-    }
-}
-
 static GTS_COLD int refuse(fault fault, const struct stat *status, const char *kind, const char *path)
 {
     char user[GTS_NAME_SIZE], group[GTS_NAME_SIZE];
@@ -207,9 +199,10 @@ static GTS_COLD int refuse_level(const way *self, size_t number, int directory, 
     if (!read_level(directory, number, &status))
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Directory '%s' cannot be read: %s.", path,
                              strerror(errno));
-    char found[PATH_MAX];
-    find_path(path, number, found);
-    return refuse(self->levels[number].fault, &status, "Directory", found);
+    char above[PATH_MAX], found[PATH_MAX];
+    const int length = snprintf(above, sizeof above, "%s/%s", path, way_up(number));
+    const bool is_found = length < PATH_MAX && realpath(above, found) != NULL; /* or it no longer exists */
+    return refuse(self->levels[number].fault, &status, "Directory", is_found ? found : path);
 }
 
 int gts_trust_place(int directory, const char *path, bool *is_exposed)

@@ -188,23 +188,19 @@ static void forget(void)
 static int read_setting(const char *setting)
 {
     forget();
+    text = strdup(setting);
     copy = strdup(setting);
     elements = calloc(strlen(setting) + 1, sizeof *elements); /* more than it can have */
-    char *const whole = strdup(setting);
     int status = 0;
-    if (copy == NULL || elements == NULL || whole == NULL)
+    if (text == NULL || copy == NULL || elements == NULL)
         status = refuse(setting, "cannot be read: out of memory");
     char *rest = NULL;
     for (char *element = status != 0 ? NULL : strtok_r(copy, ":", &rest); element != NULL && status == 0;
          element = strtok_r(NULL, ":", &rest))
         status = read_element(element, &elements[count++]);
-    if (status == 0) {
-        text = whole;
-        return 0;
-    }
-    free(whole);
-    forget(); /* the next load reads it again, and is refused again */
-    return -1;
+    if (status != 0)
+        forget(); /* the next load reads it again, and is refused again */
+    return status;
 }
 
 int gts_trusted_read(void)

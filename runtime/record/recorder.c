@@ -15,9 +15,11 @@
 #include "record/archive.h"
 #include "record/snapshot.h"
 
+#define SEPARATORS ", \t"
+
 static struct {
     bool is_on;
-    char *wanted;         /* names, separated by commas and blanks; NULL: all programs are recorded */
+    char *wanted;         /* names, between SEPARATORS; NULL: all programs are recorded */
     uint64_t first, last; /* calls of each program to record, counted from 1 */
     gts_recorder_program *programs;
 } recorder;
@@ -79,25 +81,14 @@ static void read_environment(void)
         begin();
 }
 
-#define BLANKS " \t"
-
-static bool is_end(const char *text)
-{
-    text += strspn(text, BLANKS);
-    return *text == ',' || *text == '\0';
-}
-
 static bool is_wanted(const char *name)
 {
-    const size_t length = strlen(name);
     const char *place = recorder.wanted;
-    while (place != NULL) {
-        place += strspn(place, BLANKS);
-        if (strncmp(place, name, length) == 0 && is_end(place + length))
+    while (place != NULL && *place != '\0') {
+        const size_t length = strcspn(place, SEPARATORS);
+        if (length > 0 && length == strlen(name) && strncmp(place, name, length) == 0)
             return true;
-        place = strchr(place, ',');
-        if (place != NULL)
-            ++place;
+        place += length + strspn(place + length, SEPARATORS);
     }
     return recorder.wanted == NULL;
 }

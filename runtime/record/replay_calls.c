@@ -9,23 +9,26 @@
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* The memory of the arguments of one call, and the call's `struct <name>_args`. */
+/* An argument of a call that is made again. */
+typedef struct staged_value {
+    void *memory; /* of all arguments whose gts_archive_value.memory is the number of this one */
+    void *copy;   /* of `memory`, on the GPU; NULL where the program takes no array from there */
+    gts_array array;
+} staged_value;
+
+/* The arguments of one call, and the call's `struct <name>_args`. */
 typedef struct stage {
-    void **memories; /* [call->program->leaf_count] */
-    void **copies;   /* of memories, on the GPU; NULL where the program takes no array from there */
-    gts_array *arrays;
+    staged_value *values; /* [call->program->leaf_count] */
     void *args;
 } stage;
 
 static void clear(stage *stage, const gts_program *program, uint32_t count)
 {
-    for (uint32_t i = 0; stage->copies != NULL && i < count; ++i)
-        gts_transfer_free(program, stage->copies[i]); /* before the memory that is being copied */
-    for (uint32_t i = 0; stage->memories != NULL && i < count; ++i)
-        free(stage->memories[i]);
-    free(stage->memories);
-    free(stage->copies);
-    free(stage->arrays);
+    for (uint32_t i = 0; stage->values != NULL && i < count; ++i) {
+        gts_transfer_free(program, stage->values[i].copy); /* before the memory that is being copied */
+        free(stage->values[i].memory);
+    }
+    free(stage->values);
     free(stage->args);
 }
 
@@ -45,25 +48,24 @@ static size_t memory_size(const gts_archive_call *call, uint32_t memory)
 static int set_up(const gts_replay *self, const gts_archive_call *call, stage *stage, gts_program *program)
 {
     const uint32_t count = call->program->leaf_count;
-    stage->memories = calloc(count + 1, sizeof *stage->memories);
-    stage->copies = calloc(count + 1, sizeof *stage->copies);
-    stage->arrays = calloc(count + 1, sizeof *stage->arrays);
+    stage->values = calloc(count + 1, sizeof *stage->values);
     stage->args = calloc(1, program->stub->args_size);
-    bool has_memory = stage->memories != NULL && stage->copies != NULL && stage->arrays != NULL && stage->args != NULL;
+    bool has_memory = stage->values != NULL && stage->args != NULL;
     for (uint32_t i = 0; has_memory && i < count; ++i) {
-        stage->memories[i] = calloc(1, memory_size(call, i) + 1);
-        has_memory = stage->memories[i] != NULL;
+        stage->values[i].memory = calloc(1, memory_size(call, i) + 1);
+        has_memory = stage->values[i].memory != NULL;
     }
     if (!has_memory)
         return gts_replay_refuse_memory(call, &program->error);
     for (uint32_t i = 0; i < count; ++i) {
         const gts_archive_value *const value = &call->values[i];
-        stage->arrays[i] = value->array;
-        stage->arrays[i].data = (char *)stage->memories[value->memory] + value->offset;
+        gts_array *const array = &stage->values[i].array;
+        *array = value->array;
+        array->data = (char *)stage->values[value->memory].memory + value->offset;
         void *packed;
         if (gts_replay_read_value(self, call, i, value->before, &packed, &program->error) != 0)
             return -1;
-        gts_unpack(&stage->arrays[i], packed);
+        gts_unpack(array, packed);
         free(packed);
     }
     return 0;
@@ -73,11 +75,11 @@ static int set_up(const gts_replay *self, const gts_archive_call *call, stage *s
 static int put_on_gpu(const gts_archive_value *value, const gts_archive_call *call, const stage *stage,
                       gts_program *program, const gts_contract *leaf, gts_array *array)
 {
-    void **const copy = &stage->copies[value->memory];
-    if (*copy == NULL &&
-        gts_transfer_put(program, leaf, stage->memories[value->memory], memory_size(call, value->memory), copy) != 0)
+    staged_value *const owner = &stage->values[value->memory];
+    if (owner->copy == NULL &&
+        gts_transfer_put(program, leaf, owner->memory, memory_size(call, value->memory), &owner->copy) != 0)
         return -1;
-    array->data = (char *)*copy + value->offset;
+    array->data = (char *)owner->copy + value->offset;
     array->device = leaf->device;
     return 0;
 }
@@ -96,7 +98,7 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
                                   "takes argument '%s', which is not in the recording, or is of another kind there: it "
                                   "is not the program that was recorded.",
                                   leaf->path);
-    gts_array array = stage->arrays[i];
+    gts_array array = stage->values[i].array;
     if (leaf->kind == GTS_STATIC) {
         if (memcmp(leaf->value, array.data, gts_dtype_size(leaf->dtype)) == 0)
             return 0;
@@ -137,14 +139,14 @@ static int compare(gts_replay *self, const gts_archive_call *call, const stage *
 {
     int differing = 0;
     for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
-        if (stage->copies[i] != NULL &&
-            gts_transfer_get(program, stage->memories[i], stage->copies[i], memory_size(call, i)) != 0)
+        const staged_value *const value = &stage->values[i];
+        if (value->copy != NULL && gts_transfer_get(program, value->memory, value->copy, memory_size(call, i)) != 0)
             return -1;
     }
     for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
         if (call->values[i].after < 0)
             continue;
-        const int found = gts_replay_compare_field(self, call, i, &stage->arrays[i], &program->error);
+        const int found = gts_replay_compare_field(self, call, i, &stage->values[i].array, &program->error);
         if (found < 0)
             return -1;
         differing += found;
