@@ -76,18 +76,12 @@ static void finish(gts_program *self)
     }
 }
 
-static bool is_captured(const gts_program *self)
-{
-    const gts_cuda *const cuda = gts_gpu_functions(self);
-    return self->stub->device != GTS_CPU && cuda != NULL && gts_cuda_capture(cuda, self->runtime->gpu.stream) != 0;
-}
-
 /* Begins to check the call, unless the program is not selected or the call is captured. */
 static void begin(gts_program *self, gts_checked *checked)
 {
     if (!checked->is_selected)
         return;
-    checked->is_running = !is_captured(self);
+    checked->is_running = !gts_stream_is_captured(self);
     ++checked->calls;
     if (!checked->is_running && !checked->was_captured)
         (void)fprintf(stderr, "Captured calls of program '%s' are not checked: they run when the graph is launched.\n",

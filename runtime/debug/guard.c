@@ -106,7 +106,7 @@ int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size)
         return 0;
     gts_region *const region = &guard->workspaces[workspace];
     gts_pages_release(region->pages); /* the handle was initialised again */
-    const uintptr_t low = (uintptr_t)guard->lent[workspace];
+    const uintptr_t low = region->low;
     *region = (gts_region){.low = low, .high = low + size, .align = WORKSPACE_ALIGNMENT};
     if (!place(region, guard->at_end))
         return gts_guard_refuse_memory(self);
@@ -132,7 +132,7 @@ static int guard_workspaces(gts_program *self)
 static void return_workspaces(gts_program *self, const gts_guard *guard)
 {
     for (uint32_t i = 0; i < self->stub->workspace_count; ++i) {
-        self->workspace[i] = guard->lent[i];
+        self->workspace[i] = (void *)guard->workspaces[i].low;
         if (guard->workspaces[i].pages != NULL && self->sdfg != NULL)
             self->stub->workspaces[i].install(self);
     }
@@ -252,7 +252,6 @@ static void release(const gts_program *self, gts_guard *guard)
     free(guard->parts);
     free(guard->regions);
     free(guard->workspaces);
-    free(guard->lent);
 }
 
 /* Makes the copies. */
@@ -263,11 +262,10 @@ static int prepare(gts_program *self, gts_guard *guard)
     guard->parts = calloc(leaves + 1, sizeof *guard->parts);
     guard->regions = calloc(leaves + 1, sizeof *guard->regions);
     guard->workspaces = calloc(workspaces + 1, sizeof *guard->workspaces);
-    guard->lent = calloc(workspaces + 1, sizeof *guard->lent);
-    if (guard->parts == NULL || guard->regions == NULL || guard->workspaces == NULL || guard->lent == NULL)
+    if (guard->parts == NULL || guard->regions == NULL || guard->workspaces == NULL)
         return gts_guard_refuse_memory(self);
     for (size_t i = 0; i < workspaces; ++i)
-        guard->lent[i] = self->workspace[i];
+        guard->workspaces[i].low = (uintptr_t)self->workspace[i];
     find_parts(self, guard);
     find_regions(guard);
     return copy_arrays(guard) ? 0 : gts_guard_refuse_memory(self);

@@ -34,8 +34,7 @@ struct gts_guard {
     size_t part_count, region_count;
     gts_part *parts;        /* [leaf_count], in the order of addresses */
     gts_region *regions;    /* [leaf_count] */
-    gts_region *workspaces; /* [workspace_count], without `pages` where there is no copy */
-    void **lent;            /* [workspace_count], the memory of the host */
+    gts_region *workspaces; /* [workspace_count], at first only with `low`; without `pages` where there is no copy */
     const char *map;        /* that ended first after an access */
     /* gts_program.call_back, which is another one while the SDFG runs */
     int (*call_back)(gts_program *, uint32_t leaf, const gts_callback_value *, uint32_t arguments, uint32_t results);

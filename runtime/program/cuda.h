@@ -56,8 +56,7 @@ enum {
     GTS_CUDA_OF_THIS_THREAD = 1, /* a capture during which other threads may allocate memory */
     GTS_CUDA_ANY_DIRECTION = 4,  /* of a copy: the addresses tell */
     GTS_CUDA_NOT_READY = 600,    /* the error of an event that has not happened yet */
-    GTS_CUDA_IS_CAPTURING = 1,   /* the statuses of a capture */
-    GTS_CUDA_IS_INVALIDATED = 2
+    GTS_CUDA_IS_CAPTURING = 1    /* the status of a capture; 0 if there is none, and 2 after an error */
 };
 
 /*

@@ -50,8 +50,8 @@ static int order(gts_program *self, void *before, void *stream)
 
 bool gts_stream_is_captured(const gts_program *self)
 {
-    const gts_gpu *const gpu = &self->runtime->gpu;
-    return gpu->cuda != NULL && gts_cuda_capture(gpu->cuda, gpu->stream) != 0;
+    const gts_cuda *const cuda = gts_gpu_functions(self);
+    return cuda != NULL && gts_cuda_capture(cuda, self->runtime->gpu.stream) != 0;
 }
 
 /* Whether two addresses stand for one stream: 0 and 1 are both the default stream. */

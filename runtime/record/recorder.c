@@ -156,10 +156,9 @@ static bool can_be_copied(const gts_program *self)
 {
     gts_recorder_program *const program = gts_recorder_of(self);
     const gts_contract *const leaf = find_on_gpu(self->stub);
-    const gts_cuda *const cuda = gts_gpu_functions(self);
     if (leaf == NULL)
         return true;
-    if (cuda == NULL) {
+    if (gts_gpu_functions(self) == NULL) {
         program->has_ended = true;
         (void)fprintf(
             stderr,
@@ -168,7 +167,7 @@ static bool can_be_copied(const gts_program *self)
             self->stub->name, leaf->path, gts_device_name(leaf->device));
         return false;
     }
-    if (gts_cuda_capture(cuda, self->runtime->gpu.stream) == 0)
+    if (!gts_stream_is_captured(self))
         return true;
     if (!program->was_captured)
         (void)fprintf(stderr, "Captured calls of program '%s' are not recorded: they run when the graph is launched.\n",
