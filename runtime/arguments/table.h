@@ -1,6 +1,5 @@
 /* Inside the runtime: tables of neighbors. */
-#ifndef GTSTUB_ARGUMENTS_TABLE_H
-#define GTSTUB_ARGUMENTS_TABLE_H
+#pragma once
 
 #include "gtstub/program.h"
 
@@ -18,5 +17,3 @@ int gts_shift_table(gts_program *self, uint32_t leaf);
 /* Refuses an array that lacks indices between `lowest` and `highest`. Returns -1. */
 GTS_COLD int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
                                 int64_t lowest, int64_t highest);
-
-#endif

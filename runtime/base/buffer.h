@@ -1,6 +1,5 @@
 /* Inside the runtime: memory on the host that grows. */
-#ifndef GTSTUB_BASE_BUFFER_H
-#define GTSTUB_BASE_BUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,5 +20,3 @@ static inline bool gts_buffer_reserve(gts_buffer *buffer, size_t size)
     buffer->size = buffer->bytes == NULL ? 0 : size;
     return buffer->bytes != NULL;
 }
-
-#endif

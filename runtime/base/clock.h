@@ -1,6 +1,5 @@
 /* Inside the runtime: the clock that profiles and waiting callers read. */
-#ifndef GTSTUB_BASE_CLOCK_H
-#define GTSTUB_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -12,5 +11,3 @@ static inline uint64_t gts_clock_ns(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
-
-#endif

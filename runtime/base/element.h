@@ -1,6 +1,5 @@
 /* Shared by the runtime and the Python host: reads an element of any type as a number. */
-#ifndef GTSTUB_BASE_ELEMENT_H
-#define GTSTUB_BASE_ELEMENT_H
+#pragma once
 
 #include <string.h>
 
@@ -49,5 +48,3 @@ static inline double gts_element_float(gts_dtype dtype, const void *element)
     (void)memcpy(&wide, element, sizeof wide);
     return wide;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: writes values as JSON. */
-#ifndef GTSTUB_BASE_JSON_H
-#define GTSTUB_BASE_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ void gts_json_float(FILE *out, double value, int digits);
 
 /* Writes an element with enough digits that reading it gives the same value. */
 void gts_json_value(FILE *out, gts_dtype dtype, const void *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: strided arrays, and packed copies of them: contiguous, with the first axis fastest. */
-#ifndef GTSTUB_BASE_LAYOUT_H
-#define GTSTUB_BASE_LAYOUT_H
+#pragma once
 
 #include "gtstub/gtstub.h"
 
@@ -22,5 +21,3 @@ void gts_unpack(const gts_array *array, const void *packed);
 
 /* Computes the index in gt4py's index space of an element of a packed copy, whose offset is counted in elements. */
 void gts_index_of(const gts_array *array, size_t element, int64_t index[GTS_MAX_RANK]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: locks that a forked child frees, because a thread of the parent may have held them. */
-#ifndef GTSTUB_BASE_LOCK_H
-#define GTSTUB_BASE_LOCK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -15,5 +14,3 @@
     {                                                                                                                  \
         (void)pthread_atfork(NULL, NULL, name##_free);                                                                 \
     }
-
-#endif

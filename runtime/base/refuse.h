@@ -1,6 +1,5 @@
 /* Shared by the runtime and the Python host: messages about arguments. docs/refusals.md lists all messages. */
-#ifndef GTSTUB_BASE_REFUSE_H
-#define GTSTUB_BASE_REFUSE_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -27,5 +26,3 @@ static inline void gts_append_name(char *list, size_t size, const char *name)
     const size_t used = strlen(list);
     (void)snprintf(list + used, size - used, "%s'%s'", used == 0 ? "" : ", ", name);
 }
-
-#endif

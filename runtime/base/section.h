@@ -1,6 +1,5 @@
 /* Shared by the runtime and the Python host: where the elements of arrays are, and arrays that share elements. */
-#ifndef GTSTUB_BASE_SECTION_H
-#define GTSTUB_BASE_SECTION_H
+#pragma once
 
 #include "gtstub/gtstub.h"
 
@@ -40,5 +39,3 @@ bool gts_is_section(const gts_array *section, const gts_array *of);
  * other one ends, and arrays of which too many combinations of indices would have to be tried.
  */
 bool gts_overlap(const gts_array *a, const gts_array *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: copies of tables of neighbors, which programs and bound calls share. */
-#ifndef GTSTUB_BASE_TABLE_COPY_H
-#define GTSTUB_BASE_TABLE_COPY_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -23,5 +22,3 @@ static inline void gts_table_copy_release(gts_table_copy *copy)
     if (copy != NULL && __atomic_fetch_sub(&copy->owners, 1, __ATOMIC_ACQ_REL) == 1)
         free(copy);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: loops over many elements. */
-#ifndef GTSTUB_BASE_WIDE_H
-#define GTSTUB_BASE_WIDE_H
+#pragma once
 
 #include <stdint.h> /* defines __GLIBC__ */
 
@@ -17,6 +16,4 @@
 
 #ifndef GTS_WIDE
 #define GTS_WIDE
-#endif
-
 #endif

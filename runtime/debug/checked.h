@@ -1,6 +1,5 @@
 /* Inside the runtime: the data of the debug checks about a program. All data is protected by the lock of the program. */
-#ifndef GTSTUB_DEBUG_CHECKED_H
-#define GTSTUB_DEBUG_CHECKED_H
+#pragma once
 
 #include "base/buffer.h"
 #include "debug/text.h"
@@ -146,5 +145,3 @@ void gts_checks_read_environment(void);
 
 /* Keeps the running checks in a forked child. */
 void gts_checks_inherit(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Inside the runtime: the guarded copies on which a call runs (guard.c), and what it has accessed outside of them
  * (outside.c).
  */
-#ifndef GTSTUB_DEBUG_GUARD_H
-#define GTSTUB_DEBUG_GUARD_H
+#pragma once
 
 #include "debug/checked.h"
 #include "debug/pages.h"
@@ -63,5 +62,3 @@ GTS_COLD int gts_guard_refuse_memory(gts_program *self);
 
 /* Fails for the first access outside of the arrays and workspaces of the call, or prints all if its checks only warn. */
 int gts_guard_report(gts_program *self, const gts_guard *guard);
-
-#endif

@@ -3,8 +3,7 @@
  * page, so that the access succeeds and the thread goes on. Thus no function is left half done: locks are released, and
  * the threads of OpenMP meet. The page has zeros.
  */
-#ifndef GTSTUB_DEBUG_PAGES_H
-#define GTSTUB_DEBUG_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void gts_pages_unwatch(void);
 
 /* The number of accesses until now, of which `noted` has the first `most`. */
 size_t gts_pages_count(const gts_pages *self);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: looks for values of an array that checks refuse. The array is in host memory. */
-#ifndef GTSTUB_DEBUG_SCAN_H
-#define GTSTUB_DEBUG_SCAN_H
+#pragma once
 
 #include "gtstub/gtstub.h"
 
@@ -33,5 +32,3 @@ bool gts_scan_offset(const gts_array *array, const int64_t *index, int64_t *offs
 
 /* Writes an element with as few digits as tell it from others, independently of the locale. */
 void gts_element_text(gts_dtype dtype, const void *element, char *text, size_t size);
-
-#endif

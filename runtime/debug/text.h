@@ -1,6 +1,5 @@
 /* Inside the runtime: debug checks, as their text describes them (docs/debugging.md). */
-#ifndef GTSTUB_DEBUG_TEXT_H
-#define GTSTUB_DEBUG_TEXT_H
+#pragma once
 
 #include "debug/scan.h"
 
@@ -53,5 +52,3 @@ void gts_checks_free(gts_checks *self);
 
 /* Whether the pattern selects a name. A name that equals the pattern is selected, too: x[0]. */
 bool gts_pattern_selects(gts_pattern *self, const char *name);
-
-#endif

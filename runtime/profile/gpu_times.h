@@ -2,8 +2,7 @@
  * Inside the runtime: how long the work of calls takes on a GPU, measured by events on the stream of the program, so that
  * no call waits. The times are read later, when the events have happened.
  */
-#ifndef GTSTUB_PROFILE_GPU_TIMES_H
-#define GTSTUB_PROFILE_GPU_TIMES_H
+#pragma once
 
 #include "profile/histogram.h"
 
@@ -21,5 +20,3 @@ void gts_gpu_times_collect(gts_program *self, uint64_t patience);
 
 /* Frees the events of a program that is being closed. */
 void gts_gpu_times_free(gts_program *self);
-
-#endif

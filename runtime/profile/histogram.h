@@ -1,6 +1,5 @@
 /* Inside the runtime: the times that a profile keeps, as histograms. All times are in nanoseconds. */
-#ifndef GTSTUB_PROFILE_HISTOGRAM_H
-#define GTSTUB_PROFILE_HISTOGRAM_H
+#pragma once
 
 #include "program/observe.h"
 
@@ -79,5 +78,3 @@ gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *s
 
 /* Adds the calls of `from` to `times`. */
 void gts_program_times_merge(gts_program_times *times, const gts_program_times *from);
-
-#endif

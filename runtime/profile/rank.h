@@ -1,8 +1,5 @@
 /* Inside the runtime: which process of a parallel run this is. */
-#ifndef GTSTUB_PROFILE_RANK_H
-#define GTSTUB_PROFILE_RANK_H
+#pragma once
 
 /* The rank that the launcher of a parallel run has given this process; -1 if it is alone. */
 long gts_rank(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: the times that a profile keeps of steps, and its report. */
-#ifndef GTSTUB_PROFILE_STEPS_H
-#define GTSTUB_PROFILE_STEPS_H
+#pragma once
 
 #include "gtstub/bound.h"
 
@@ -45,5 +44,3 @@ gts_step_times *gts_step_times_pop(gts_step_times **list);
 
 /* The JSON report of a profile that took `wall` ns, to be freed with free(); NULL when memory runs out. */
 char *gts_profile_report(const gts_program_times *programs, const gts_step_times *steps, uint64_t wall);
-
-#endif

@@ -3,8 +3,7 @@
  * library that the first loaded SDFG library is linked with. A function that returns int returns 0 or the number of an
  * error. Streams, events and graphs are pointers.
  */
-#ifndef GTSTUB_PROGRAM_CUDA_H
-#define GTSTUB_PROGRAM_CUDA_H
+#pragma once
 
 #include "gtstub/gtstub.h"
 
@@ -83,5 +82,3 @@ int gts_cuda_order(const gts_cuda *cuda, void *from, void *to);
 
 /* Copies bytes in any direction and, if `waits`, waits for the stream. Returns an error of CUDA, which is cleared. */
 int gts_cuda_copy(const gts_cuda *cuda, void *stream, void *to, const void *from, size_t size, bool waits);
-
-#endif

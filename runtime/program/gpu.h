@@ -1,6 +1,5 @@
 /* Inside the runtime: what a program for a GPU has besides others. */
-#ifndef GTSTUB_PROGRAM_GPU_H
-#define GTSTUB_PROGRAM_GPU_H
+#pragma once
 
 #include "gtstub/program.h"
 #include "program/cuda.h"
@@ -64,5 +63,3 @@ void gts_graph_lose(const gts_program *self);
 
 /* Forgets the capture in a forked child, because the GPU belongs to the parent. */
 void gts_graph_forget(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Inside the runtime: the observers of programs, such as profiles, recordings and debug checks. Each is one gts_observer
  * in a folder above program/, and one line in observers.c, which is above all folders. No file of program/ names one.
  */
-#ifndef GTSTUB_PROGRAM_OBSERVE_H
-#define GTSTUB_PROGRAM_OBSERVE_H
+#pragma once
 
 #include "program/private.h"
 
@@ -86,5 +85,3 @@ int gts_run_padded_observed(gts_program *, gts_observers);
 
 /* gts_observer.workspace() of all observers. */
 int gts_observe_workspace(gts_program *, uint32_t workspace, size_t size);
-
-#endif

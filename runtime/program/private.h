@@ -1,6 +1,5 @@
 /* Inside the runtime: the private members of a program, its lock, and the list of all programs. */
-#ifndef GTSTUB_PROGRAM_PRIVATE_H
-#define GTSTUB_PROGRAM_PRIVATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -154,5 +153,3 @@ void gts_loaded_visit(void (*visit)(gts_program *, void *context), void *context
 
 /* Empties the list in a forked child, because the programs belong to the parent. */
 void gts_loaded_forget(void);
-
-#endif

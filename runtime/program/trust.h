@@ -2,8 +2,7 @@
  * Inside the runtime: whose files are loaded. What is loaded runs, so nobody may have been able to write it but this
  * user, root, and those whom GTSTUB_TRUST names.
  */
-#ifndef GTSTUB_PROGRAM_TRUST_H
-#define GTSTUB_PROGRAM_TRUST_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -37,5 +36,3 @@ bool gts_trusted_is_private(gid_t group);
 /* The name of a user or a group, or else the number. */
 #define GTS_NAME_SIZE 64
 void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE]);
-
-#endif

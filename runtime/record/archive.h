@@ -1,6 +1,5 @@
 /* Inside the runtime: writes the files of a recording, which docs/record.md describes. */
-#ifndef GTSTUB_RECORD_ARCHIVE_H
-#define GTSTUB_RECORD_ARCHIVE_H
+#pragma once
 
 #include "gtstub/program.h"
 
@@ -51,5 +50,3 @@ const char *gts_archive_path(void);
 
 /* Closes the parent's archive in a forked child, which can create its own. */
 void gts_archive_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: the distance of values. */
-#ifndef GTSTUB_RECORD_COMPARE_H
-#define GTSTUB_RECORD_COMPARE_H
+#pragma once
 
 #include "gtstub/gtstub.h"
 
@@ -23,5 +22,3 @@ uint64_t gts_distance(gts_dtype dtype, const void *a, const void *b);
 
 /* Compares `count` elements of two packed arrays. */
 gts_difference gts_compare(gts_dtype dtype, size_t count, const void *expected, const void *found, uint64_t tolerance);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: reads the index of a recording, which docs/record.md describes. */
-#ifndef GTSTUB_RECORD_INDEX_H
-#define GTSTUB_RECORD_INDEX_H
+#pragma once
 
 #include <stdio.h>
 
@@ -59,5 +58,3 @@ FILE *gts_archive_open(const char *path);
 /* Reads all complete calls of the archive at `path`. The index must be freed even after -1. */
 int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error *error);
 void gts_archive_index_free(gts_archive_index *index);
-
-#endif

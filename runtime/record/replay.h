@@ -1,6 +1,5 @@
 /* Inside the recorder: what is known of a replay. */
-#ifndef GTSTUB_RECORD_REPLAY_H
-#define GTSTUB_RECORD_REPLAY_H
+#pragma once
 
 #include "gtstub/replay.h"
 #include "record/archive.h"
@@ -32,5 +31,3 @@ int gts_replay_compare_field(gts_replay *self, const gts_archive_call *call, uin
 
 /* Refuses a call for which there is no memory. Returns -1. */
 GTS_COLD int gts_replay_refuse_memory(const gts_archive_call *call, gts_error *error);
-
-#endif

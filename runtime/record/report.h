@@ -1,6 +1,5 @@
 /* Inside the runtime: writes the report of a replay, which grows with every comparison. */
-#ifndef GTSTUB_RECORD_REPORT_H
-#define GTSTUB_RECORD_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint
 
 /* Ends the report and returns its text, to be freed with free(); NULL when memory runs out. */
 char *gts_findings_end(gts_findings *findings);
-
-#endif

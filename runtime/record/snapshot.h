@@ -1,6 +1,5 @@
 /* Inside the runtime: the arguments of one call of a recording. All data is protected by the recorder's lock. */
-#ifndef GTSTUB_RECORD_SNAPSHOT_H
-#define GTSTUB_RECORD_SNAPSHOT_H
+#pragma once
 
 #include "base/layout.h"
 #include "program/observe.h"
@@ -58,5 +57,3 @@ bool gts_snapshot_after(gts_program *self, gts_recorder_call *call);
 
 /* Forgets the memory for copies in a forked child, because a thread of the parent may have been using it. */
 void gts_snapshot_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the runtime: copies arguments of replayed calls between the host and a GPU. */
-#ifndef GTSTUB_RECORD_TRANSFER_H
-#define GTSTUB_RECORD_TRANSFER_H
+#pragma once
 
 #include "gtstub/program.h"
 
@@ -21,5 +20,3 @@ void gts_transfer_free(const gts_program *program, void *copy);
  * one in *memory, which is to be freed with free(), also after -1 with gts_own_error.
  */
 int gts_transfer_array(const char *program, const char *argument, gts_array *array, char **memory);
-
-#endif
