@@ -143,58 +143,51 @@ int gts_gpu_after_init(gts_program *self)
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------- */
 
-typedef struct place {
-    bool is_on_host; /* and only there */
-    bool is_elsewhere;
-    int device; /* if is_elsewhere */
-} place;
+/* In the memory of the host, and only there. */
+enum { ON_HOST = -1 };
 
-/* Asks the driver where memory is. Without a driver it is nowhere wrong: the first call says that there is none. */
-static place find_place(const gts_gpu *gpu, const void *data)
+/* The GPU whose memory has an address, or ON_HOST. Without a driver it is nowhere wrong: the first call says so. */
+static int find_device(const gts_gpu *gpu, const void *data)
 {
     gts_pointer found = {0};
-    place place = {0};
     if (gpu->cuda == NULL || gpu->cuda->pointer_get_attributes == NULL)
-        return place;
-    place.is_on_host = data == NULL;
+        return GTS_OWN_GPU;
     if (data == NULL)
-        return place;
+        return ON_HOST;
     if (GTS_UNLIKELY(gpu->cuda->pointer_get_attributes(&found, data) != 0)) {
         (void)gpu->cuda->get_last_error();
-        return place;
+        return GTS_OWN_GPU;
     }
-    place.is_on_host = found.memory == GTS_MEMORY_HOST;
-    place.device = found.device;
-    place.is_elsewhere = found.memory == GTS_MEMORY_DEVICE && found.device != GTS_OWN_GPU;
-    return place;
+    if (found.memory == GTS_MEMORY_HOST)
+        return ON_HOST;
+    return found.memory == GTS_MEMORY_DEVICE ? found.device : GTS_OWN_GPU;
 }
 
 int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const void *data)
 {
     if (GTS_UNLIKELY(gts_gpu_check_current(self) != 0))
         return -1;
-    const place place = find_place(&self->runtime->gpu, data);
-    if (GTS_UNLIKELY(place.is_on_host))
+    const int device = find_device(&self->runtime->gpu, data);
+    if (GTS_UNLIKELY(device == ON_HOST))
         return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
                           "must be in the memory of a GPU, but 0x%" PRIxPTR " is in the memory of the host.",
                           (uintptr_t)data);
-    if (GTS_UNLIKELY(place.is_elsewhere))
-        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "is on GPU %d, but the program runs on GPU 0.",
-                          place.device);
+    if (GTS_UNLIKELY(device != GTS_OWN_GPU))
+        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "is on GPU %d, but the program runs on GPU 0.", device);
     return 0;
 }
 
 int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory)
 {
-    const place place = memory == NULL ? (struct place){0} : find_place(&self->runtime->gpu, memory);
-    if (place.is_on_host)
+    const int device = memory == NULL ? GTS_OWN_GPU : find_device(&self->runtime->gpu, memory);
+    if (device == ON_HOST)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              "The workspace of program '%s' in '%s' must be in the memory of a GPU, but 0x%" PRIxPTR
                              " is in the memory of the host.",
                              self->stub->name, storage, (uintptr_t)memory);
-    if (place.is_elsewhere)
+    if (device != GTS_OWN_GPU)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              "The workspace of program '%s' in '%s' is on GPU %d, but the program runs on GPU 0.",
-                             self->stub->name, storage, place.device);
+                             self->stub->name, storage, device);
     return 0;
 }

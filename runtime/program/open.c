@@ -50,14 +50,6 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     return status;
 }
 
-/* Writes the path of the SDFG library, which is in the directory of the stub, to `library`. */
-static int find_library(const char *stub_path, const gts_stub *stub, char library[PATH_MAX])
-{
-    const char *const slash = strrchr(stub_path, '/');
-    return slash == NULL ? join(library, ".", 1, stub->library)
-                         : join(library, stub_path, (size_t)(slash - stub_path), stub->library);
-}
-
 int gts_open(const char *path, gts_program **program)
 {
     *program = NULL;
@@ -72,7 +64,10 @@ int gts_open(const char *path, gts_program **program)
         return refuse_long_path(path);
     }
     const gts_stub *const descriptor = gts_load_stub(stub, NULL);
-    if (descriptor == NULL || find_library(stub, descriptor, library) != 0)
+    if (descriptor == NULL)
         return -1;
+    const char *const slash = strrchr(stub, '/'); /* the SDFG library is in the directory of the stub */
+    const size_t length = slash == NULL ? 1 : (size_t)(slash - stub);
+    GTS_TRY(join(library, slash == NULL ? "." : stub, length, descriptor->library));
     return gts_load_sdfg(descriptor, library, NULL, program);
 }

@@ -193,31 +193,21 @@ static bool exchange_one(void **array, const void *arrays)
     return false;
 }
 
-static GTS_COLD int refuse_missing(const gts_step_tree *self, const char *which)
-{
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                         "Arrays of step '%s' cannot be swapped: no program of it has the %s one.",
-                         self->steps[0]->name, which);
-}
-
-static GTS_COLD int refuse_unknown(const gts_step_tree *self, const char *which)
-{
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                         "Arrays of step '%s' cannot be swapped: only a function has the %s one, whose layout is not "
-                         "known.",
-                         self->steps[0]->name, which);
-}
-
 static int swap(const gts_step_tree *self, void *a, void *b)
 {
     if (!is_there(self, a) || !is_there(self, b))
-        return refuse_missing(self, is_there(self, a) ? "second" : "first");
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Arrays of step '%s' cannot be swapped: no program of it has the %s one.",
+                             self->steps[0]->name, is_there(self, a) ? "second" : "first");
     if (a == b)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                              "Arrays of step '%s' cannot be swapped: the two are the same.", self->steps[0]->name);
     const gts_array *const first = find_array(self, a), *const second = find_array(self, b);
     if ((first == NULL) != (second == NULL))
-        return refuse_unknown(self, first == NULL ? "first" : "second");
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Arrays of step '%s' cannot be swapped: only a function has the %s one, whose layout is "
+                             "not known.",
+                             self->steps[0]->name, first == NULL ? "first" : "second");
     exchange arrays = {.a.data = a, .b.data = b};
     if (first != NULL) {
         if (!gts_have_one_layout(first, second))

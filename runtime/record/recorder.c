@@ -176,38 +176,30 @@ static bool can_be_copied(const gts_program *self)
     return false;
 }
 
-/* Ends the recording of a program whose arguments could not be copied from the GPU. */
-static void give_up_program(const gts_program *self, const gts_recorder_call *call)
-{
-    gts_recorder_of(self)->has_ended = true;
-    gts_archive_give_up();
-    (void)fprintf(stderr,
-                  "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be copied "
-                  "from the GPU: %s. All calls before it can be replayed.\n",
-                  self->stub->name, call->number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
-}
-
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Ends the recording of all programs; errno is the reason. */
-static void give_up(const gts_program *self, uint64_t call)
-{
-    const int reason = errno;
-    recorder.is_on = false;
-    gts_archive_give_up();
-    (void)fprintf(stderr,
-                  "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
-                  "All calls before it can be replayed.\n",
-                  call, self->stub->name, gts_archive_path(), strerror(reason));
-}
-
-/* Ends what a failure ends; `call` may be NULL. */
+/*
+ * Ends the recording: of this program, if its arguments could not be copied from the GPU; otherwise of all programs, and
+ * errno is the reason. `call` may be NULL.
+ */
 static void stop(const gts_program *self, const gts_recorder_call *call, uint64_t number)
 {
-    if (call != NULL && call->gpu_error != 0)
-        give_up_program(self, call);
-    else
-        give_up(self, number);
+    const int reason = errno;
+    const char *const name = self->stub->name;
+    gts_archive_give_up();
+    if (call != NULL && call->gpu_error != 0) {
+        gts_recorder_of(self)->has_ended = true;
+        (void)fprintf(stderr,
+                      "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be "
+                      "copied from the GPU: %s. All calls before it can be replayed.\n",
+                      name, number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
+    } else {
+        recorder.is_on = false;
+        (void)fprintf(stderr,
+                      "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
+                      "All calls before it can be replayed.\n",
+                      number, name, gts_archive_path(), strerror(reason));
+    }
 }
 
 static void enter(gts_program *self)

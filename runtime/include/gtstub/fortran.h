@@ -170,19 +170,14 @@ static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *sta
 static GTS_COLD void gts_fortran_bind(gts_program *self, const gts_stub *stub, const CFI_cdesc_t *const *found,
                                       void *args, gts_bound_call **call, int *stat, const CFI_cdesc_t *errmsg)
 {
-    if (gts_enter_linked(self, stub) != 0) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
     uint32_t count;
-    if (gts_fortran_read_all(self, found, args, &count) != 0) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
     gts_bound_call *bound;
-    if (gts_bind(self, args, &bound) != 0) {
-        gts_fortran_fail(self, false, stat, errmsg);
+    const bool is_entered = gts_enter_linked(self, stub) == 0;
+    const bool is_read = is_entered && gts_fortran_read_all(self, found, args, &count) == 0;
+    if (is_read)
+        gts_leave(self);
+    if (!is_read || gts_bind(self, args, &bound) != 0) {
+        gts_fortran_fail(self, is_entered && !is_read, stat, errmsg);
         return;
     }
     gts_unbind(call);
