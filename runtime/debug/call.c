@@ -171,23 +171,24 @@ static void enter(gts_program *self)
     self->has_extra_work = true;
 }
 
-static int run_inside(gts_program *self, gts_observers rest, int (*run)(gts_program *, gts_observers))
+static int run_inside(gts_program *self, gts_observers rest, bool is_padded)
 {
-    return gts_checked_of(self)->is_guarded ? gts_guard_run(self, rest, run) : run(self, rest);
+    return gts_checked_of(self)->is_guarded ? gts_guard_run(self, rest, is_padded)
+                                            : gts_run_observed(self, rest, is_padded);
 }
 
 static int run(gts_program *self, gts_observers rest)
 {
     if (!are_running())
-        return gts_run_observed(self, rest);
+        return gts_run_observed(self, rest, false);
     if (before(self) != 0)
         return -1;
-    return after(self, run_inside(self, rest, gts_run_observed));
+    return after(self, run_inside(self, rest, false));
 }
 
 static int run_padded(gts_program *self, gts_observers rest)
 {
-    return run_inside(self, rest, gts_run_padded_observed);
+    return run_inside(self, rest, true);
 }
 
 const gts_observer gts_checks_observer = {

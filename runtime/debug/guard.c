@@ -271,15 +271,14 @@ static int prepare(gts_program *self, gts_guard *guard)
     return copy_arrays(guard) ? 0 : gts_guard_refuse_memory(self);
 }
 
-static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest,
-                         int (*run)(gts_program *, gts_observers))
+static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest, bool is_padded)
 {
     gts_checked_of(self)->guard = guard;
     guard->call_back = self->call_back;
     self->call_back = call_back;
     exchange(self, guard, true);
     gts_pages_watch();
-    const int status = guard_workspaces(self) == 0 ? run(self, rest) : -1;
+    const int status = guard_workspaces(self) == 0 ? gts_run_observed(self, rest, is_padded) : -1;
     gts_pages_unwatch();
     return_workspaces(self, guard);
     exchange(self, guard, false);
@@ -288,15 +287,15 @@ static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest
     return status;
 }
 
-int gts_guard_run(gts_program *self, gts_observers rest, int (*run)(gts_program *, gts_observers))
+int gts_guard_run(gts_program *self, gts_observers rest, bool is_padded)
 {
     int status = self->stub->prepare(self);
-    if (status != 0)
-        return status < 0 ? -1 : run(self, rest); /* which makes padded copies, and comes back here with them */
+    if (status != 0) /* it makes padded copies, and comes back here with them */
+        return status < 0 ? -1 : gts_run_observed(self, rest, is_padded);
     gts_guard guard = {.map = NULL};
     status = prepare(self, &guard);
     if (status == 0)
-        status = run_on_copies(self, &guard, rest, run);
+        status = run_on_copies(self, &guard, rest, is_padded);
     if (status == 0)
         status = gts_guard_report(self, &guard);
     if (status == 0) {

@@ -23,24 +23,16 @@ void gts_observe(gts_observers observers)
     }
 }
 
-int gts_run_observed(gts_program *self, gts_observers observers)
+int gts_run_observed(gts_program *self, gts_observers observers, bool is_padded)
 {
     for (; *observers != NULL; ++observers) {
-        if ((*observers)->run != NULL)
-            return (*observers)->run(self, observers + 1);
+        int (*const run)(gts_program *, gts_observers) = is_padded ? (*observers)->run_padded : (*observers)->run;
+        if (run != NULL)
+            return run(self, observers + 1);
     }
     const int status = self->stub->run(self);
-    self->runtime->was_called |= status == 0;
+    self->runtime->was_called |= status == 0 && !is_padded;
     return status;
-}
-
-int gts_run_padded_observed(gts_program *self, gts_observers observers)
-{
-    for (; *observers != NULL; ++observers) {
-        if ((*observers)->run_padded != NULL)
-            return (*observers)->run_padded(self, observers + 1);
-    }
-    return self->stub->run(self);
 }
 
 int gts_observe_workspace(gts_program *self, uint32_t workspace, size_t size)

@@ -34,7 +34,7 @@ struct gts_observer {
      */
     int (*run)(gts_program *, gts_observers rest);
 
-    /* The same where the SDFG runs on padded copies of its arguments: gts_run_padded_observed(). This is inside run(). */
+    /* The same where the SDFG runs on padded copies of its arguments. This is inside run(). */
     int (*run_padded)(gts_program *, gts_observers rest);
 
     /* The SDFG's new handle gets a workspace of `size` bytes, which may be exchanged for another one. */
@@ -79,9 +79,8 @@ static inline void *gts_observed(const gts_program *self, size_t place)
         }                                                                                                              \
     } while (false)
 
-/* Run the SDFG inside these observers. */
-int gts_run_observed(gts_program *, gts_observers);
-int gts_run_padded_observed(gts_program *, gts_observers);
+/* Runs the SDFG inside these observers: on padded copies by their run_padded(), otherwise by their run(). */
+int gts_run_observed(gts_program *, gts_observers, bool is_padded);
 
 /* gts_observer.workspace() of all observers. */
 int gts_observe_workspace(gts_program *, uint32_t workspace, size_t size);

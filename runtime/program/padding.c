@@ -278,7 +278,7 @@ int gts_run_padded(gts_program *self)
     padding->was_said = true;
     exchange(self, true);
     padding->is_running = true;
-    const int status = gts_run_padded_observed(self, gts_observing);
+    const int status = gts_run_observed(self, gts_observing, true);
     padding->is_running = false;
     exchange(self, false);
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {

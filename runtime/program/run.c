@@ -14,7 +14,7 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
     if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
     self->runtime->has_new_handle = false;
-    const int status = gts_run_observed(self, gts_observing);
+    const int status = gts_run_observed(self, gts_observing, false);
     if (is_captured && gts_graph_after_run(self) != 0)
         return -1;
     if (status != 0)

@@ -111,28 +111,17 @@ static const gts_array *find_array(const gts_step_tree *self, const void *data)
     return widest;
 }
 
-/* Calls `visit` for each array of a function, until one returns true. Returns whether one has. */
-static bool visit_functions(const gts_step_tree *self, bool (*visit)(void **array, const void *what), const void *what)
-{
-    for (size_t i = 0; i < self->place_count; ++i) {
-        gts_role *const role = gts_position_of(&self->places[i])->role;
-        for (size_t array = 0; array < role->array_count; ++array) {
-            if (visit(&role->arrays[array], what))
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool is_same(void **array, const void *data)
-{
-    return *array == data;
-}
-
 /* Whether a program or a function has an array. */
 static bool is_there(const gts_step_tree *self, const void *data)
 {
-    return data != NULL && (find_array(self, data) != NULL || visit_functions(self, is_same, data));
+    for (size_t i = 0; i < self->place_count && data != NULL; ++i) {
+        const gts_role *const role = gts_position_of(&self->places[i])->role;
+        for (size_t array = 0; array < role->array_count; ++array) {
+            if (role->arrays[array] == data)
+                return true;
+        }
+    }
+    return data != NULL && find_array(self, data) != NULL;
 }
 
 /* Two arrays that are exchanged. If no program has them, they have an address only. */
@@ -186,13 +175,6 @@ static int change_arrays(gts_program *program, void *args, const void *what)
     return changed;
 }
 
-/* Exchanges the array of a function. */
-static bool exchange_one(void **array, const void *arrays)
-{
-    *array = other_of(arrays, *array);
-    return false;
-}
-
 static int swap(const gts_step_tree *self, void *a, void *b)
 {
     if (!is_there(self, a) || !is_there(self, b))
@@ -218,7 +200,11 @@ static int swap(const gts_step_tree *self, void *a, void *b)
         if (gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, &arrays}) != 0)
             return -1;
     }
-    (void)visit_functions(self, exchange_one, &arrays);
+    for (size_t i = 0; i < self->place_count; ++i) {
+        gts_role *const role = gts_position_of(&self->places[i])->role;
+        for (size_t array = 0; array < role->array_count; ++array)
+            role->arrays[array] = other_of(&arrays, role->arrays[array]);
+    }
     return 0;
 }
 
