@@ -152,42 +152,22 @@ static bool is_outside(gts_dtype dtype, const void *element, const gts_bounds *b
     return value < (long double)bounds->low || value > (long double)bounds->high;
 }
 
-/* Moves to the next index, the last axis first; false behind the last one. */
-static bool move(const gts_array *array, int64_t *position)
-{
-    for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
-        if (++position[axis] < array->shape[axis])
-            return true;
-        position[axis] = 0;
-    }
-    return false;
-}
-
-/* The offset of a position in the array, and in a packed copy of it. */
-static int64_t offset_of(const gts_array *array, const int64_t *position, int64_t *packed)
-{
-    int64_t offset = 0, step = 1;
-    *packed = 0;
-    for (int32_t axis = 0; axis < array->rank; ++axis) {
-        offset += position[axis] * array->strides[axis];
-        *packed += position[axis] * step;
-        step *= array->shape[axis];
-    }
-    return offset;
-}
-
 gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void *before)
 {
-    gts_finding finding = {0};
+    gts_finding finding = {.total = 1};
     const int64_t size = (int64_t)gts_dtype_size(array->dtype);
-    int64_t position[GTS_MAX_RANK] = {0};
-    if (gts_is_empty(array))
-        return finding;
-    do {
-        int64_t packed;
-        const int64_t offset = offset_of(array, position, &packed);
+    for (int32_t axis = 0; axis < array->rank; ++axis)
+        finding.total *= (uint64_t)array->shape[axis];
+    for (uint64_t i = 0; i < finding.total; ++i) {
+        int64_t position[GTS_MAX_RANK], offset = 0, packed = 0; /* offsets in the array, and in a packed copy of it */
+        uint64_t rest = i;
+        for (int32_t axis = array->rank - 1; axis >= 0; --axis) { /* the last axis is the fastest */
+            position[axis] = (int64_t)(rest % (uint64_t)array->shape[axis]);
+            rest /= (uint64_t)array->shape[axis];
+            offset += position[axis] * array->strides[axis];
+            packed = packed * array->shape[axis] + position[axis];
+        }
         const char *const element = (const char *)array->data + offset * size;
-        ++finding.total;
         if (!is_outside(array->dtype, element, &bounds))
             continue;
         const bool is_old = before != NULL && is_outside(array->dtype, (const char *)before + packed * size, &bounds);
@@ -199,7 +179,7 @@ gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void 
         finding.element = element;
         for (int32_t axis = 0; axis < array->rank; ++axis)
             finding.index[axis] = array->origin[axis] + position[axis];
-    } while (move(array, position));
+    }
     return finding;
 }
 
