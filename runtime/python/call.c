@@ -15,13 +15,9 @@ const gts_host gts_py_host = {
     .remember_provider = gts_py_remember_provider,
 };
 
-/* Runs the SDFG without the GIL, which another thread may need meanwhile. */
 static GTS_NOINLINE int run_without_gil(const gts_py_program *self)
 {
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_call_run(self->program, self->run); /* callbacks in this thread take the GIL meanwhile */
-    PyEval_RestoreThread(thread);
-    return status;
+    return GTS_PY_WITHOUT_GIL(gts_call_run(self->program, self->run)); /* callbacks in this thread take it meanwhile */
 }
 
 static inline int run(const gts_py_program *self)

@@ -30,12 +30,24 @@ int gts_py_raise(const gts_error *error)
     return -1;
 }
 
-void gts_py_add_note(PyObject *exception, const char *text)
+PyObject *gts_py_answer(int status)
 {
+    if (status == 0)
+        Py_RETURN_NONE;
+    (void)gts_py_raise(gts_last_error(NULL));
+    return NULL;
+}
+
+void gts_py_raise_again(PyObject *exception, bool gets_message, const char *text)
+{
+    if (gets_message) {
+        PyErr_SetString((PyObject *)Py_TYPE(exception), text);
+        Py_DECREF(exception);
+        return;
+    }
     PyObject *const result = PyObject_CallMethod(exception, "add_note", "s", text);
-    if (result == NULL)
-        PyErr_Clear();
     Py_XDECREF(result);
+    PyErr_SetRaisedException(exception); /* not what has kept the note out */
 }
 
 bool gts_py_is_refusal(const PyObject *exception)
@@ -48,9 +60,7 @@ bool gts_py_is_refusal(const PyObject *exception)
 static int wait_to_enter(gts_program *program)
 {
     for (;;) {
-        PyThreadState *const thread = PyEval_SaveThread();
-        const int status = gts_enter(program, true);
-        PyEval_RestoreThread(thread);
+        const int status = GTS_PY_WITHOUT_GIL(gts_enter(program, true));
         if (status <= 0)
             return status;
         if (PyErr_CheckSignals() != 0)
@@ -83,7 +93,8 @@ int gts_py_enter_slowly(gts_py_program *self)
     return 0;
 }
 
-const gts_py_program *gts_py_called_here(void)
+/* The program that this thread is calling, or whose callback it runs; NULL outside calls. */
+static const gts_py_program *find_called(void)
 {
     if (gts_innermost_callback != NULL) /* in any thread of the SDFG */
         return gts_py_of(gts_innermost_callback->program);
@@ -92,6 +103,14 @@ const gts_py_program *gts_py_called_here(void)
     while (program != NULL && program->caller != thread)
         program = program->next;
     return program;
+}
+
+int gts_py_refuse_in_call(const char *what)
+{
+    const gts_py_program *const called = find_called();
+    return called == NULL ? 0
+                          : gts_py_fail(PyExc_RuntimeError, "%s within a call of program '%s'.", what,
+                                        called->program->stub->name);
 }
 
 void gts_py_hold(gts_py_program *self, PyObject *object)

@@ -25,26 +25,17 @@ static void free_capsule(PyObject *capsule)
 {
     gts_graph *graph = graph_of(capsule);
     note_calls(PyThreadState_Get(), true);
-    PyThreadState *const thread = PyEval_SaveThread();
-    gts_graph_free(&graph);
-    PyEval_RestoreThread(thread);
-    note_calls(thread, false);
+    (void)GTS_PY_WITHOUT_GIL((gts_graph_free(&graph), 0));
+    note_calls(PyThreadState_Get(), false);
 }
 
 PyObject *gts_py_begin_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     gts_graph *graph;
-    const gts_py_program *const called = gts_py_called_here();
-    if (called != NULL)
-        return PyErr_Format(PyExc_RuntimeError, "A graph cannot be captured within a call of program '%s'.",
-                            called->program->stub->name);
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_graph_begin(&graph);
-    PyEval_RestoreThread(thread);
-    if (status != 0) {
-        (void)gts_py_raise(gts_last_error(NULL));
+    if (gts_py_refuse_in_call("A graph cannot be captured") != 0)
         return NULL;
-    }
+    if (GTS_PY_WITHOUT_GIL(gts_graph_begin(&graph)) != 0)
+        return gts_py_answer(-1);
     PyObject *const capsule = PyCapsule_New(graph, CAPSULE, free_capsule);
     if (capsule == NULL)
         gts_graph_free(&graph);
@@ -54,19 +45,9 @@ PyObject *gts_py_begin_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
 PyObject *gts_py_end_graph(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
     gts_graph *const graph = graph_of(capsule);
-    if (graph == NULL)
+    if (graph == NULL || gts_py_refuse_in_call("The capture of a graph cannot end") != 0)
         return NULL;
-    const gts_py_program *const called = gts_py_called_here();
-    if (called != NULL)
-        return PyErr_Format(PyExc_RuntimeError, "The capture of a graph cannot end within a call of program '%s'.",
-                            called->program->stub->name);
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_graph_end(graph);
-    PyEval_RestoreThread(thread);
-    if (status == 0)
-        Py_RETURN_NONE;
-    (void)gts_py_raise(gts_last_error(NULL));
-    return NULL;
+    return gts_py_answer(GTS_PY_WITHOUT_GIL(gts_graph_end(graph)));
 }
 
 PyObject *gts_py_launch_graph(PyObject *module, PyObject *args)
@@ -78,11 +59,6 @@ PyObject *gts_py_launch_graph(PyObject *module, PyObject *args)
     const gts_graph *const graph = graph_of(capsule);
     if (graph == NULL || gts_py_read_stream(PyModule_GetState(module), stream, &address) != 0)
         return NULL;
-    PyThreadState *const thread = PyEval_SaveThread(); /* the launch waits while the queue of the stream is full */
-    const int status = gts_graph_launch(graph, address);
-    PyEval_RestoreThread(thread);
-    if (status == 0)
-        Py_RETURN_NONE;
-    (void)gts_py_raise(gts_last_error(NULL));
-    return NULL;
+    /* The launch waits while the queue of the stream is full. */
+    return gts_py_answer(GTS_PY_WITHOUT_GIL(gts_graph_launch(graph, address)));
 }

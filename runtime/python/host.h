@@ -67,6 +67,19 @@ static inline gts_py_program *gts_py_of(const gts_program *program)
     return program->host;
 }
 
+static inline gts_py_argument gts_py_argument_of(const gts_py_program *self, const char *path, gts_dtype dtype,
+                                                 gts_device device)
+{
+    gts_program *const program = self->program;
+    return (gts_py_argument){.state = self->state,
+                             .program = program->stub->name,
+                             .path = path,
+                             .dtype = dtype,
+                             .device = device,
+                             .error = &program->error,
+                             .waiting = device == GTS_CPU ? NULL : program};
+}
+
 /* ---- program.c ------------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_program_spec;
@@ -80,18 +93,29 @@ extern gts_py_program *gts_py_programs;
 
 /* Raises an exception with a message in the format of PyErr_Format(). Returns -1. */
 GTS_COLD int gts_py_fail(PyObject *exception, const char *format, ...);
-/* Adds a note to an exception. */
-void gts_py_add_note(PyObject *exception, const char *text);
+/* Raises an exception again, which it steals, with another message or a note. */
+void gts_py_raise_again(PyObject *exception, bool gets_message, const char *text);
 /* Whether an exception is of a kind that gtstub raises itself: any other may need other arguments than a message. */
 bool gts_py_is_refusal(const PyObject *exception);
 /* Raises the exception that `error` describes, unless an exception is set. Returns -1. */
 GTS_COLD int gts_py_raise(const gts_error *error);
+/* None, or NULL after an exception: that of the last error of the runtime, unless one is set. */
+PyObject *gts_py_answer(int status);
 /* gts_py_enter() while another call may be running. */
 GTS_COLD int gts_py_enter_slowly(gts_py_program *);
 /* Releases what gts_py_hold() has kept. */
 GTS_COLD void gts_py_release_held(gts_py_program *);
-/* The program that this thread is calling, or whose callback it runs; NULL outside calls. What waits for calls of all programs is refused in one. */
-const gts_py_program *gts_py_called_here(void);
+/* Refuses what waits for the calls of all programs while this thread is in one, or in its callback. */
+int gts_py_refuse_in_call(const char *what);
+/* Evaluates an expression without the GIL, which another thread may need meanwhile. */
+#define GTS_PY_WITHOUT_GIL(expression)                                                                                 \
+    ({                                                                                                                 \
+        PyThreadState *const caller_ = PyEval_SaveThread();                                                            \
+        __auto_type const result_ = expression;                                                                        \
+        PyEval_RestoreThread(caller_);                                                                                 \
+        result_;                                                                                                       \
+    })
+
 /* Keeps a new reference until gts_py_leave(). */
 void gts_py_hold(gts_py_program *, PyObject *object);
 
@@ -162,7 +186,7 @@ GTS_COLD int gts_py_refuse_missing(const char *function, const char *kind, PyObj
 GTS_COLD int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
 GTS_COLD int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
-/* ---- checks.c, graph.c, metrics.c, profile.c, stream.c, workspace.c -------------------------------------------- */
+/* ---- graph.c, metrics.c, observe.c, stream.c, workspace.c ------------------------------------------------------ */
 
 PyObject *gts_py_set_metrics(PyObject *self, PyObject *args, PyObject *keywords);
 int gts_py_read_metrics_level(gts_py_program *);
@@ -186,7 +210,6 @@ PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keyword
 
 /* ---- convert/remember.c ---------------------------------------------------------------------------------------- */
 
-extern PyType_Spec gts_py_forget_spec;
 /* Allocates what remembers objects; -1 after an exception or if memory runs out. */
 int gts_py_prepare_references(gts_py_program *);
 void gts_py_free_references(gts_py_program *);

@@ -29,27 +29,13 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
         return NULL;
     }
     gts_program *program = NULL;
-    PyThreadState *const thread = PyEval_SaveThread();
     const char *const stub = PyBytes_AS_STRING(stub_path);
     const char *const library = PyBytes_AS_STRING(library_path);
-    const int status = verified == NULL ? gts_load(stub, library, &program)
-                                        : gts_load_verified(stub, library, files, &program);
-    PyEval_RestoreThread(thread);
+    const int status = GTS_PY_WITHOUT_GIL(verified == NULL ? gts_load(stub, library, &program)
+                                                           : gts_load_verified(stub, library, files, &program));
     Py_DECREF(stub_path);
     Py_DECREF(library_path);
-    if (status != 0) {
-        gts_py_raise(gts_last_error(NULL));
-        return NULL;
-    }
-    return gts_py_program_new(PyModule_GetState(module), program);
-}
-
-static PyObject *answer(int status)
-{
-    if (status == 0)
-        Py_RETURN_NONE;
-    gts_py_raise(gts_last_error(NULL));
-    return NULL;
+    return status == 0 ? gts_py_program_new(PyModule_GetState(module), program) : gts_py_answer(-1);
 }
 
 static PyObject *trust_directory(PyObject *Py_UNUSED(module), PyObject *args)
@@ -57,7 +43,7 @@ static PyObject *trust_directory(PyObject *Py_UNUSED(module), PyObject *args)
     int directory;
     const char *path;
     return PyArg_ParseTuple(args, "iy:trust_directory", &directory, &path)
-               ? answer(gts_trust_directory(directory, path))
+               ? gts_py_answer(gts_trust_directory(directory, path))
                : NULL;
 }
 
@@ -66,7 +52,7 @@ static PyObject *trust_file(PyObject *Py_UNUSED(module), PyObject *args)
     int file, directory;
     const char *path;
     return PyArg_ParseTuple(args, "iiy:trust_file", &file, &directory, &path)
-               ? answer(gts_trust_file(file, directory, path))
+               ? gts_py_answer(gts_trust_file(file, directory, path))
                : NULL;
 }
 
@@ -95,8 +81,7 @@ static PyMethodDef FUNCTIONS[] = {
      "a Program. 'verified' holds (st_dev, st_ino, st_size, st_mtime_ns) of both files; other files are refused."},
     {"trust_directory", trust_directory, METH_VARARGS,
      "trust_directory(directory, path, /)\n--\n\nRaises RuntimeError for a directory of libraries that others could "
-     "have "
-     "written: a descriptor, and its path as bytes."},
+     "have written: a descriptor, and its path as bytes."},
     {"trust_file", trust_file, METH_VARARGS,
      "trust_file(file, directory, path, /)\n--\n\nThe same for a file in a directory, both of them descriptors."},
     {"trusts_group", trusts_group, METH_O, "trusts_group(group, /)\n--\n\nWhether what a group can write is trusted."},
@@ -141,35 +126,22 @@ static int execute(PyObject *module)
         return -1;
     GTS_PY_NAMES(X)
 #undef X
-    state->program_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_program_spec, NULL);
-    state->dispatcher_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_dispatcher_spec, NULL);
-    state->overload_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_overload_spec, NULL);
-    state->forget_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_forget_spec, NULL);
     gts_py_add_watcher(state);
-    PyObject *const overloads = PyType_FromModuleAndSpec(module, &gts_py_overloads_spec, NULL);
-    state->bound_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_bound_spec, NULL);
-    state->step_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_step_spec, NULL);
-    state->action_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_action_spec, NULL);
-    PyTypeObject *const types[] = {state->program_type,       state->dispatcher_type, state->overload_type,
-                                   (PyTypeObject *)overloads, state->forget_type,     state->bound_type,
-                                   state->step_type,          state->action_type};
-    int status = 0;
-    for (size_t i = 0; i < sizeof types / sizeof *types && status == 0; ++i)
-        status = types[i] == NULL ? -1 : PyModule_AddType(module, types[i]);
-    Py_XDECREF(overloads);
-    return status;
+#define X(text)                                                                                                        \
+    state->text##_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_##text##_spec, NULL);                \
+    if (state->text##_type == NULL || PyModule_AddType(module, state->text##_type) != 0)                               \
+        return -1;
+    GTS_PY_TYPES(X)
+#undef X
+    return 0;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     const gts_py_state *const state = PyModule_GetState(module);
-    Py_VISIT(state->program_type);
-    Py_VISIT(state->dispatcher_type);
-    Py_VISIT(state->overload_type);
-    Py_VISIT(state->bound_type);
-    Py_VISIT(state->step_type);
-    Py_VISIT(state->action_type);
-    Py_VISIT(state->forget_type);
+#define X(text) Py_VISIT(state->text##_type);
+    GTS_PY_TYPES(X)
+#undef X
     return 0;
 }
 
@@ -177,13 +149,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 static int clear(PyObject *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
-    Py_CLEAR(state->program_type);
-    Py_CLEAR(state->dispatcher_type);
-    Py_CLEAR(state->overload_type);
-    Py_CLEAR(state->bound_type);
-    Py_CLEAR(state->step_type);
-    Py_CLEAR(state->action_type);
-    Py_CLEAR(state->forget_type);
+#define X(text) Py_CLEAR(state->text##_type);
+    GTS_PY_TYPES(X)
+#undef X
     return 0;
 }
 
@@ -193,11 +161,9 @@ static void free_state(void *module)
     (void)clear(module);
     gts_py_clear_watcher(state);
     Py_CLEAR(state->stream);
-    Py_CLEAR(state->numpy.ndarray);
-    Py_CLEAR(state->numpy.generic);
-    Py_CLEAR(state->numpy.integer);
-    Py_CLEAR(state->numpy.floating);
-    Py_CLEAR(state->numpy.timedelta);
+#define X(type) Py_CLEAR(state->numpy.type);
+    GTS_PY_NUMPY_TYPES(X)
+#undef X
     for (int i = 0; i <= GTS_FLOAT64; ++i)
         Py_CLEAR(state->numpy.scalar[i]);
 #define X(text) Py_CLEAR(state->name.text);

@@ -33,13 +33,7 @@ static int prepare_leaves(gts_py_program *self)
         const gts_contract *const contract = &stub->leaves[i];
         gts_py_leaf *const leaf = &self->leaf[i];
         leaf->contract = contract;
-        leaf->argument = (gts_py_argument){.state = self->state,
-                                           .program = stub->name,
-                                           .path = contract->path,
-                                           .dtype = contract->dtype,
-                                           .device = contract->device,
-                                           .error = &self->program->error,
-                                           .waiting = contract->device == GTS_CPU ? NULL : self->program};
+        leaf->argument = gts_py_argument_of(self, contract->path, contract->dtype, contract->device);
         if (gts_is_array(contract->kind) && contract->device != GTS_CPU)
             self->on_cpu = self->may_keep_gil = false;
         if (contract->kind == GTS_CALLBACK) {
@@ -137,13 +131,8 @@ static int clear(PyObject *object)
     self->reads_metrics_level = self->wants_sample = false;
     Py_CLEAR(self->metrics.namespace);
     Py_CLEAR(self->metrics.sample);
-    for (uint32_t i = 0; self->leaf != NULL && i < self->program->stub->leaf_count; ++i) {
-        Py_CLEAR(self->leaf[i].domain.object);
-        for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
-            Py_CLEAR(self->leaf[i].dimension[axis]);
-            Py_CLEAR(self->leaf[i].other_name[axis]);
-        }
-    }
+    for (uint32_t i = 0; self->leaf != NULL && i < self->program->stub->leaf_count; ++i)
+        gts_py_forget_domain(&self->leaf[i]);
     return 0;
 }
 
@@ -167,7 +156,6 @@ static void close_program(gts_py_program *self)
 static void dealloc(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     if (self->program != NULL) {
@@ -191,8 +179,7 @@ static void dealloc(PyObject *object)
     PyMem_Free(self->keys);
     PyMem_Free(self->held);
     PyMem_Free(self->workspace);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------------------------ */
@@ -267,8 +254,7 @@ static PyMemberDef MEMBERS[] = {
 static PyMethodDef METHODS[] = {
     {"bind", (PyCFunction)(void (*)(void))gts_py_bind_program, METH_VARARGS | METH_KEYWORDS,
      "bind($self, /, *args, **kwargs)\n--\n\nChecks the arguments of a call, and returns a BoundCall, which keeps "
-     "them. "
-     "Nothing runs."},
+     "them. Nothing runs."},
     {"set_workspace", (PyCFunction)(void (*)(void))gts_py_set_workspace, METH_VARARGS | METH_KEYWORDS,
      "set_workspace($self, storage, array)\n--\n\n"
      "Lends the program the memory of a contiguous array for its transients in `storage` ('CPU_Heap', for example).\n"

@@ -47,23 +47,34 @@ typedef struct gts_py_names {
 } gts_py_names;
 
 /* numpy's types; NULL until some module has imported numpy. */
+#define GTS_PY_NUMPY_TYPES(X)                                                                                          \
+    X(generic)                                                                                                         \
+    X(integer)                                                                                                         \
+    X(floating)                                                                                                        \
+    X(timedelta64)                                                                                                     \
+    X(ndarray) /* the last one: if it is set, all others are */
+
 typedef struct gts_py_numpy {
-    PyTypeObject *ndarray;
-    PyTypeObject *generic;
-    PyTypeObject *integer;
-    PyTypeObject *floating;
-    PyTypeObject *timedelta;
+#define X(name) PyTypeObject *name;
+    GTS_PY_NUMPY_TYPES(X)
+#undef X
     PyTypeObject *scalar[GTS_FLOAT64 + 1]; /* by dtype */
 } gts_py_numpy;
 
+/* The module's types: gts_py_state.<name>_type, and gts_py_<name>_spec. */
+#define GTS_PY_TYPES(X)                                                                                                \
+    X(program)                                                                                                         \
+    X(dispatcher)                                                                                                      \
+    X(overload)                                                                                                        \
+    X(overloads)                                                                                                       \
+    X(bound)                                                                                                           \
+    X(step)                                                                                                            \
+    X(action)
+
 typedef struct gts_py_state {
-    PyTypeObject *program_type;
-    PyTypeObject *dispatcher_type;
-    PyTypeObject *overload_type;
-    PyTypeObject *bound_type;
-    PyTypeObject *step_type;
-    PyTypeObject *action_type;
-    PyTypeObject *forget_type;
+#define X(name) PyTypeObject *name##_type;
+    GTS_PY_TYPES(X)
+#undef X
     PyObject *stream; /* of all programs that have none of their own; NULL until it is set */
     int watcher;      /* of the dicts that offset providers are; -1 if the interpreter has too many watchers */
     gts_py_numpy numpy;
@@ -75,5 +86,20 @@ extern PyModuleDef *gts_py_definition;
 
 /* The state of the module that defined a type or its base; NULL after an exception. */
 gts_py_state *gts_py_find_state(PyTypeObject *type);
+
+/* Cleared memory for PyMem_Free(); NULL after an exception. */
+static inline void *gts_py_calloc(size_t count, size_t size)
+{
+    void *const memory = PyMem_Calloc(count, size);
+    return memory != NULL ? memory : PyErr_NoMemory();
+}
+
+/* The last that the deallocator of an object of such a type does. */
+static inline void gts_py_free(PyObject *object)
+{
+    PyTypeObject *const type = Py_TYPE(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
 
 #endif

@@ -97,10 +97,7 @@ int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure
     if (self->caller == PyThreadState_Get())
         return gts_py_fail(PyExc_RuntimeError, "The stream of program '%s' cannot be set within a call of it.",
                            self->program->stub->name);
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int status = is_current ? gts_reset_stream(self->program) : gts_set_stream(self->program, stream);
-    PyEval_RestoreThread(thread);
-    if (status != 0)
+    if (GTS_PY_WITHOUT_GIL(is_current ? gts_reset_stream(self->program) : gts_set_stream(self->program, stream)) != 0)
         return gts_py_raise(&self->program->error);
     Py_XSETREF(self->stream, is_current ? NULL : Py_NewRef(value));
     return 0;
@@ -118,21 +115,12 @@ PyObject *gts_py_set_current_stream(PyObject *module, PyObject *value)
 {
     gts_py_state *const state = PyModule_GetState(module);
     void *stream;
-    if (gts_py_read_stream(state, value, &stream) != 0)
+    if (gts_py_read_stream(state, value, &stream) != 0 ||
+        gts_py_refuse_in_call("The stream of all programs cannot be set") != 0)
         return NULL;
-    const gts_py_program *const called = gts_py_called_here();
-    if (called != NULL)
-        return PyErr_Format(PyExc_RuntimeError,
-                            "The stream of all programs cannot be set within a call of program '%s'.",
-                            called->program->stub->name);
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_set_stream(NULL, stream);
-    PyEval_RestoreThread(thread);
-    if (status != 0) {
-        (void)gts_py_raise(gts_last_error(NULL));
-        return NULL;
-    }
-    if (gts_stream(NULL) == stream) /* else another thread has set another one, and keeps that one's object */
+    const int status = GTS_PY_WITHOUT_GIL(gts_set_stream(NULL, stream));
+    if (status == 0 &&
+        gts_stream(NULL) == stream) /* else another thread has set another one, and keeps that one's object */
         Py_XSETREF(state->stream, Py_NewRef(value));
-    Py_RETURN_NONE;
+    return gts_py_answer(status);
 }

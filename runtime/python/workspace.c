@@ -1,25 +1,24 @@
 /* Lends a program the memory of a Python array. */
 #include "python/host.h"
 
+#define REFUSE(format, ...)                                                                                            \
+    gts_py_fail(PyExc_ValueError, "The workspace of program '%s' in '%s' must " format, stub->name,                    \
+                workspace->storage, ##__VA_ARGS__)
+
 /* The bytes of an array that can be lent: contiguous, writable and on the right device; -1 after an exception. */
 static Py_ssize_t lendable_bytes(const gts_stub *stub, const gts_workspace *workspace, const gts_array *array)
 {
-    const char *const storage = workspace->storage;
     if (array->rank > GTS_MAX_RANK)
-        return gts_py_fail(PyExc_ValueError, "The workspace of program '%s' in '%s' must have at most %d dimensions.",
-                           stub->name, storage, GTS_MAX_RANK);
+        return REFUSE("have at most %d dimensions.", GTS_MAX_RANK);
     if (array->device != workspace->device)
-        return gts_py_fail(PyExc_ValueError,
-                           "The workspace of program '%s' in '%s' must be on device '%s', not on '%s'.", stub->name,
-                           storage, gts_device_name(workspace->device), gts_device_name(array->device));
+        return REFUSE("be on device '%s', not on '%s'.", gts_device_name(workspace->device),
+                      gts_device_name(array->device));
     if (array->readonly)
-        return gts_py_fail(PyExc_ValueError, "The workspace of program '%s' in '%s' must not be read-only.", stub->name,
-                           storage);
+        return REFUSE("not be read-only.");
     int64_t elements = 1;
     for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
         if (array->shape[axis] != 1 && array->strides[axis] != elements)
-            return gts_py_fail(PyExc_ValueError, "The workspace of program '%s' in '%s' must be contiguous.",
-                               stub->name, storage);
+            return REFUSE("be contiguous.");
         elements *= array->shape[axis];
     }
     return (Py_ssize_t)elements * (Py_ssize_t)gts_dtype_size(array->dtype);
@@ -29,13 +28,8 @@ static Py_ssize_t lendable_bytes(const gts_stub *stub, const gts_workspace *work
 static int read_workspace(gts_py_program *self, uint32_t index, PyObject *object, gts_array *array, PyObject **owner)
 {
     gts_program *const program = self->program;
-    const gts_py_argument argument = {.state = self->state,
-                                      .program = program->stub->name,
-                                      .path = "array",
-                                      .dtype = GTS_UINT8,
-                                      .device = program->stub->workspaces[index].device,
-                                      .error = &program->error,
-                                      .waiting = program->stub->workspaces[index].device == GTS_CPU ? NULL : program};
+    const gts_py_argument argument = gts_py_argument_of(self, "array", GTS_UINT8,
+                                                        program->stub->workspaces[index].device);
     *owner = NULL;
     if (gts_py_enter(self) != 0)
         return -1;
@@ -65,13 +59,7 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
     Py_ssize_t bytes = -1;
     if (read_workspace(self, index, memory, &array, &owner) == 0)
         bytes = lendable_bytes(stub, &stub->workspaces[index], &array);
-    int status = -1;
-    if (bytes >= 0) {
-        PyThreadState *const thread = PyEval_SaveThread();
-        status = gts_set_workspace(self->program, storage, array.data, (size_t)bytes);
-        PyEval_RestoreThread(thread);
-    }
-    if (status != 0) {
+    if (bytes < 0 || GTS_PY_WITHOUT_GIL(gts_set_workspace(self->program, storage, array.data, (size_t)bytes)) != 0) {
         (void)gts_py_raise(&self->program->error); /* before the owner, whose release may run other code */
         Py_XDECREF(owner);
         return NULL;

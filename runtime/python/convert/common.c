@@ -29,17 +29,14 @@ bool gts_py_find_numpy(gts_py_state *state)
         Py_XSETREF(numpy->scalar[i], find_type(module, i == GTS_BOOL ? "bool_" : gts_dtype_name(i)));
         found = numpy->scalar[i] != NULL;
     }
-    if (found) {
-        Py_XSETREF(numpy->generic, find_type(module, "generic"));
-        Py_XSETREF(numpy->integer, find_type(module, "integer"));
-        Py_XSETREF(numpy->floating, find_type(module, "floating"));
-        Py_XSETREF(numpy->timedelta, find_type(module, "timedelta64"));
-        found = numpy->generic != NULL && numpy->integer != NULL && numpy->floating != NULL && numpy->timedelta != NULL;
-    }
-    if (found)
-        numpy->ndarray = find_type(module, "ndarray"); /* the last one: if it is set, all others are */
+#define X(type)                                                                                                        \
+    if (found)                                                                                                         \
+        Py_XSETREF(numpy->type, find_type(module, #type));                                                             \
+    found = found && numpy->type != NULL;
+    GTS_PY_NUMPY_TYPES(X)
+#undef X
     Py_DECREF(module);
-    return numpy->ndarray != NULL;
+    return found;
 }
 
 /* ---- Strides --------------------------------------------------------------------------------------------------- */

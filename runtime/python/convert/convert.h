@@ -47,6 +47,16 @@ typedef struct gts_py_leaf {
     const PyObject *passed[2];          /* the last two objects that were passed for the first time; not references */
 } gts_py_leaf;
 
+/* Drops the objects that a leaf has remembered of domains. */
+static inline void gts_py_forget_domain(gts_py_leaf *leaf)
+{
+    Py_CLEAR(leaf->domain.object);
+    for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
+        Py_CLEAR(leaf->dimension[axis]);
+        Py_CLEAR(leaf->other_name[axis]);
+    }
+}
+
 /* ---- common.c -------------------------------------------------------------------------------------------------- */
 
 /* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */

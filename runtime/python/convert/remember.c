@@ -2,15 +2,7 @@
  * Remembers objects, so that the next calls recognise them by their addresses alone. A weak reference forgets the address
  * when its object dies; an object that cannot change is kept instead.
  */
-#include <stddef.h>
-
 #include "python/host.h"
-
-/* The callback of all weak references of one program. */
-typedef struct gts_py_forget {
-    PyObject_HEAD vectorcallfunc vectorcall;
-    gts_py_program *program; /* not owned; NULL after the program has ended, because others may keep a reference */
-} gts_py_forget;
 
 /* Forgets the object of a weak reference. It is not the program's any more if another object has replaced it. */
 static void forget(gts_py_program *self, const PyObject *reference)
@@ -28,60 +20,37 @@ static void forget(gts_py_program *self, const PyObject *reference)
     }
 }
 
-/* Users can call it, too: it ignores what is not its program's. */
-static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *Py_UNUSED(keywords))
+/*
+ * The callback of all weak references of one program, which the context of its capsule is: NULL after the program has
+ * ended, because others may keep a reference. Users can call it, too: it ignores what is not its program's.
+ */
+static PyObject *call(PyObject *capsule, PyObject *const *args, Py_ssize_t given)
 {
-    gts_py_program *const program = ((gts_py_forget *)object)->program;
-    if (program != NULL && PyVectorcall_NARGS(flagged_given) > 0)
+    gts_py_program *const program = PyCapsule_GetContext(capsule);
+    if (program != NULL && given > 0)
         forget(program, args[0]);
     Py_RETURN_NONE;
 }
 
-static void dealloc(PyObject *object)
-{
-    PyTypeObject *const type = Py_TYPE(object);
-    type->tp_free(object);
-    Py_DECREF(type);
-}
-
-static PyMemberDef MEMBERS[] = {
-    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_forget, vectorcall), Py_READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)"The callback of the weak references of one program."},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc},
-    {Py_tp_members, MEMBERS},
-    {0, NULL},
-};
-
-PyType_Spec gts_py_forget_spec = {
-    .name = "gtstub._host.Forget",
-    .basicsize = sizeof(gts_py_forget),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = SLOTS,
-};
+static PyMethodDef CALLBACK = {"forget", (PyCFunction)(void (*)(void))call, METH_FASTCALL, NULL};
 
 /* ---------------------------------------------------------------------------------------------------------------- */
 
 int gts_py_prepare_references(gts_py_program *self)
 {
     self->references = PyMem_Calloc(2 * (size_t)self->program->stub->leaf_count, sizeof(PyObject *));
-    self->forget = self->state->forget_type->tp_alloc(self->state->forget_type, 0);
-    if (self->references == NULL || self->forget == NULL)
+    PyObject *const capsule = PyCapsule_New(self, NULL, NULL);
+    if (capsule == NULL || PyCapsule_SetContext(capsule, self) != 0)
         return -1;
-    ((gts_py_forget *)self->forget)->vectorcall = call;
-    ((gts_py_forget *)self->forget)->program = self;
-    return 0;
+    self->forget = PyCFunction_New(&CALLBACK, capsule);
+    Py_DECREF(capsule);
+    return self->references == NULL || self->forget == NULL ? -1 : 0;
 }
 
 void gts_py_free_references(gts_py_program *self)
 {
     if (self->forget != NULL)
-        ((gts_py_forget *)self->forget)->program = NULL;
+        (void)PyCapsule_SetContext(PyCFunction_GET_SELF(self->forget), NULL);
     for (uint32_t i = 0; self->references != NULL && i < 2 * self->program->stub->leaf_count; ++i)
         Py_XDECREF(self->references[i]);
     PyMem_Free(self->references);

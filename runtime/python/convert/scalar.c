@@ -169,7 +169,7 @@ static int read_float(const gts_py_argument *argument, PyObject *object, void *v
         }
         return store_float(argument, number, value);
     }
-    if (numpy->ndarray != NULL && !PyObject_TypeCheck(object, numpy->timedelta) && /* an integer that has a unit */
+    if (numpy->ndarray != NULL && !PyObject_TypeCheck(object, numpy->timedelta64) && /* an integer that has a unit */
         (PyObject_TypeCheck(object, numpy->floating) || PyObject_TypeCheck(object, numpy->integer)))
         return read_numpy_float(argument, object, value);
     return refuse_type(argument, object);

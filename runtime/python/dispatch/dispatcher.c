@@ -91,11 +91,9 @@ static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
         return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8,
                            count, GTS_PY_MAX_PARAMETERS);
     self->parameters = PyTuple_New(count);
-    self->bound = PyMem_Calloc((size_t)count + 1, sizeof *self->bound);
-    if (self->parameters == NULL || self->bound == NULL) {
-        PyErr_NoMemory();
+    self->bound = gts_py_calloc((size_t)count + 1, sizeof *self->bound);
+    if (self->parameters == NULL || self->bound == NULL)
         return -1;
-    }
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *name = PyTuple_GET_ITEM(parameters, i);
         if (!PyUnicode_CheckExact(name))
@@ -185,7 +183,6 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     (void)clear(object);
@@ -200,8 +197,7 @@ static void dealloc(PyObject *object)
     Py_XDECREF(self->parameters);
     Py_XDECREF(self->keyword_of_provider);
     Py_XDECREF(self->name);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------------------------ */

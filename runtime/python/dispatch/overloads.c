@@ -195,15 +195,13 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     overloads *const self = (overloads *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     (void)clear(object);
     Py_DECREF(forget(object, NULL));
     Py_XDECREF(self->name);
     Py_XDECREF(self->overload_type);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 static PyMemberDef MEMBERS[] = {

@@ -48,12 +48,10 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
         return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.",
                            self->utf8, count, GTS_PY_MAX_PARAMETERS);
     self->static_tuple = Py_NewRef(statics);
-    self->statics = PyMem_Calloc((size_t)count, sizeof *self->statics);
-    self->bound_key = PyMem_Calloc((size_t)count + 1, sizeof *self->bound_key);
-    if (self->statics == NULL || self->bound_key == NULL) {
-        PyErr_NoMemory();
+    self->statics = gts_py_calloc((size_t)count, sizeof *self->statics);
+    self->bound_key = gts_py_calloc((size_t)count + 1, sizeof *self->bound_key);
+    if (self->statics == NULL || self->bound_key == NULL)
         return -1;
-    }
     self->static_count = (uint32_t)count;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
@@ -147,11 +145,9 @@ static int fill_table(gts_py_dispatcher *self)
     uint32_t size = 4;
     while (size < 2 * self->variant_count)
         size *= 2;
-    uint32_t *const table = PyMem_Calloc(size, sizeof *table);
-    if (table == NULL) {
-        PyErr_NoMemory();
+    uint32_t *const table = gts_py_calloc(size, sizeof *table);
+    if (table == NULL)
         return -1;
-    }
     for (uint32_t v = 0; v < self->variant_count; ++v) {
         uint32_t i = hash_key(self->variants[v].key, 1 + self->static_count);
         while (table[i & (size - 1)] != 0)

@@ -33,6 +33,7 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     return result;
 }
 
+/* There is no Py_tp_clear, because a finalizer may still call the action: other objects break the cycles. */
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_action *const self = (gts_py_action *)object;
@@ -42,21 +43,13 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Everything stays, because a finalizer may still call the action: other objects break the cycles. */
-static int clear(PyObject *Py_UNUSED(object))
-{
-    return 0;
-}
-
 static void dealloc(PyObject *object)
 {
     gts_py_action *const self = (gts_py_action *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     Py_XDECREF(self->function);
     Py_XDECREF(self->arrays);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 static PyObject *repr(PyObject *object)
@@ -77,9 +70,8 @@ PyDoc_STRVAR(DOC, "Action(function, /, *arrays)\n--\n\n"
                   "other ones.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC}, {Py_tp_new, make},          {Py_tp_call, call},
-    {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {Py_tp_clear, clear},
-    {Py_tp_repr, repr},       {Py_tp_members, MEMBERS},   {0, NULL},
+    {Py_tp_doc, (void *)DOC},   {Py_tp_new, make},  {Py_tp_call, call},       {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse}, {Py_tp_repr, repr}, {Py_tp_members, MEMBERS}, {0, NULL},
 };
 
 PyType_Spec gts_py_action_spec = {

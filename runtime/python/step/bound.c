@@ -40,9 +40,7 @@ static PyObject *take_held(const gts_py_program *self)
 /* The arrays of the running call; NULL after an exception. */
 static gts_array *take_arrays(const gts_program *self)
 {
-    gts_array *const arrays = PyMem_Calloc(self->stub->leaf_count + 1, sizeof *arrays);
-    if (arrays == NULL)
-        PyErr_NoMemory();
+    gts_array *const arrays = gts_py_calloc(self->stub->leaf_count, sizeof *arrays);
     for (uint32_t i = 0; arrays != NULL && i < self->stub->leaf_count; ++i) {
         if (gts_is_array(self->stub->leaves[i].kind))
             arrays[i] = *gts_array_of(self, i);
@@ -114,14 +112,9 @@ static int start(gts_py_bound *self)
     gts_py_program *const program = self->program;
     if (GTS_UNLIKELY(!gts_py_is_level_known(program)))
         return gts_py_start_slowly(self);
-    int status;
-    if (GTS_LIKELY(gts_py_is_alone(program, PyThreadState_Get()))) {
-        status = gts_start_known(self->call);
-    } else {
-        PyThreadState *const thread = PyEval_SaveThread();
-        status = gts_start_known(self->call);
-        PyEval_RestoreThread(thread);
-    }
+    const int status = GTS_LIKELY(gts_py_is_alone(program, PyThreadState_Get()))
+                           ? gts_start_known(self->call)
+                           : GTS_PY_WITHOUT_GIL(gts_start_known(self->call));
     if (GTS_LIKELY(status == 0))
         return 0;
     return status > 0 ? gts_py_start_slowly(self) : gts_py_raise(&program->program->error);
@@ -142,12 +135,6 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
 }
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
-
-int gts_py_has_argument(const gts_py_bound *self, PyObject *name)
-{
-    const char *const text = PyUnicode_AsUTF8(name);
-    return text == NULL ? -1 : gts_bound_find(self->program->program, text) >= 0;
-}
 
 /* Converts the new scalars to the slots of the program, which is entered. */
 static int set_scalars(gts_program *program, PyObject *scalars)
@@ -173,41 +160,30 @@ static int set_scalars(gts_program *program, PyObject *scalars)
 /* Exchanges the arguments of a bound call with others. The program is entered, so that no start uses them meanwhile. */
 static void exchange(gts_py_bound *self, gts_py_arguments *changed)
 {
-    gts_py_arguments *const own = &self->arguments;
-    PyObject *const objects = own->objects, *const held = own->held;
-    gts_array *const arrays = own->arrays;
-    memcpy(own->slots, changed->slots, self->call->stub->slots_size); /* the old scalars are not needed again */
-    own->objects = changed->objects;
-    own->held = changed->held;
-    own->arrays = changed->arrays;
-    changed->objects = objects;
-    changed->held = held;
-    changed->arrays = arrays;
+    const gts_py_arguments own = self->arguments;
+    memcpy(own.slots, changed->slots, self->call->stub->slots_size); /* the old scalars are not needed again */
+    self->arguments = *changed;
+    self->arguments.slots = own.slots;
+    void *const slots = changed->slots;
+    *changed = own;
+    changed->slots = slots;
 }
 
-/* gts_py_check_arguments(), and exchanges the arguments at once if `exchanges`. */
-static int check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scalars, bool exchanges,
+int gts_py_check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scalars, bool exchanges,
                            gts_py_arguments *changed)
 {
     gts_py_program *const own = self->program;
     gts_program *const program = own->program;
-    *changed = (gts_py_arguments){.slots = PyMem_Malloc(program->stub->slots_size), .objects = Py_XNewRef(objects)};
-    if (changed->slots == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    if (gts_py_enter(own) != 0)
+    *changed = (gts_py_arguments){.slots = gts_py_calloc(1, program->stub->slots_size), .objects = Py_XNewRef(objects)};
+    if (changed->slots == NULL || gts_py_enter(own) != 0)
         return -1;
     int status = load(self, objects);
     if (status == 0 && scalars != NULL)
         status = set_scalars(program, scalars);
     if (status == 0)
         status = program->stub->prepare(program);
-    if (status > 0) { /* each start makes padded copies */
-        self->call->needs_host = true;
-        status = 0;
-    }
-    if (status == 0) {
+    if (status >= 0) {
+        self->call->needs_host |= status > 0; /* each start makes padded copies */
         changed->held = take_held(own);
         changed->arrays = take_arrays(program);
         status = changed->held == NULL || changed->arrays == NULL ? -1 : 0;
@@ -223,20 +199,11 @@ static int check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scal
     return status;
 }
 
-int gts_py_check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scalars, gts_py_arguments *changed)
-{
-    return check_arguments(self, objects, scalars, false, changed);
-}
-
 void gts_py_exchange_arguments(gts_py_bound *self, gts_py_arguments *changed)
 {
     gts_program *const program = self->program->program;
-    bool is_entered = gts_try_enter(program);
-    if (!is_entered) {
-        PyThreadState *const thread = PyEval_SaveThread();
-        is_entered = gts_enter_open(program) == 0; /* not in the child of a fork, where no call is running */
-        PyEval_RestoreThread(thread);
-    }
+    /* Not in the child of a fork, where no call is running. */
+    const bool is_entered = gts_try_enter(program) || GTS_PY_WITHOUT_GIL(gts_enter_open(program)) == 0;
     exchange(self, changed);
     if (is_entered)
         gts_leave(program);
@@ -258,7 +225,7 @@ static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
     if (PyTuple_GET_SIZE(args) != 0)
         return PyErr_Format(PyExc_TypeError, "set() takes scalars by keyword only.");
     gts_py_arguments changed;
-    const int status = check_arguments(self, self->arguments.objects, keywords, true, &changed);
+    const int status = gts_py_check_arguments(self, self->arguments.objects, keywords, true, &changed);
     gts_py_clear_arguments(&changed);
     return status == 0 ? Py_NewRef(Py_None) : NULL;
 }
@@ -315,7 +282,6 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     gts_py_bound *const self = (gts_py_bound *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     (void)clear(object);
@@ -323,8 +289,7 @@ static void dealloc(PyObject *object)
     gts_unbind(&self->call);
     Py_XDECREF(self->checked);
     Py_XDECREF((PyObject *)self->program);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------------------------ */
@@ -370,16 +335,14 @@ static PyObject *get_arguments(PyObject *object, void *Py_UNUSED(closure))
 static PyObject *get_written(PyObject *object, void *Py_UNUSED(closure))
 {
     const gts_stub *const stub = ((gts_py_bound *)object)->call->stub;
-    PyObject *const names = PyList_New(0);
+    PyObject *names = PyList_New(0);
     for (uint32_t i = 0; names != NULL && i < stub->leaf_count; ++i) {
-        PyObject *const name = stub->leaves[i].written ? PyUnicode_FromString(stub->leaves[i].path)
-                                                       : Py_NewRef(Py_None);
-        const int status = name == NULL ? -1 : stub->leaves[i].written ? PyList_Append(names, name) : 0;
+        if (!stub->leaves[i].written)
+            continue;
+        PyObject *const name = PyUnicode_FromString(stub->leaves[i].path);
+        if (name == NULL || PyList_Append(names, name) != 0)
+            Py_CLEAR(names);
         Py_XDECREF(name);
-        if (status != 0) {
-            Py_DECREF(names);
-            return NULL;
-        }
     }
     return names;
 }

@@ -16,8 +16,7 @@ int gts_py_fail_to_change(const gts_place *place)
         Py_DECREF(exception);
     } else {
         (void)PyOS_snprintf(where + strlen(where), sizeof where - strlen(where), ".");
-        gts_py_add_note(exception, where);
-        PyErr_SetRaisedException(exception);
+        gts_py_raise_again(exception, false, where);
     }
     return -1;
 }
@@ -31,7 +30,7 @@ static int check(gts_place *place, const void *Py_UNUSED(what))
     if (bound == NULL || (change->objects == NULL && change->scalars == NULL))
         return 0;
     PyObject *const objects = Py_XNewRef(change->objects != NULL ? change->objects : bound->arguments.objects);
-    const int status = gts_py_check_arguments(bound, objects, change->scalars, &change->changed);
+    const int status = gts_py_check_arguments(bound, objects, change->scalars, false, &change->changed);
     Py_XDECREF(objects);
     return status == 0 ? 0 : gts_py_fail_to_change(place);
 }

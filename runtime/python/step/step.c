@@ -19,13 +19,7 @@ static GTS_COLD void fail(const gts_py_step *self, size_t position)
         PyErr_Clear();
     (void)gts_step_fail(self->step, position, GTS_RUNTIME_ERROR, reason != NULL ? reason : "");
     Py_XDECREF(text);
-    if (gets_message) {
-        PyErr_SetString((PyObject *)Py_TYPE(exception), gts_last_error(NULL)->message);
-        Py_DECREF(exception);
-    } else {
-        gts_py_add_note(exception, gts_last_error(NULL)->message);
-        PyErr_SetRaisedException(exception);
-    }
+    gts_py_raise_again(exception, gets_message, gts_last_error(NULL)->message);
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------- */
@@ -83,10 +77,8 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
     if (GTS_UNLIKELY(gts_py_has_arguments(flagged_given, keywords)))
         return PyErr_Format(PyExc_TypeError, "Step '%s' takes no arguments; change scalars with set().",
                             self->step->name);
-    if (GTS_UNLIKELY(gts_step_enter(self->step) != 0)) {
-        (void)gts_py_raise(gts_last_error(NULL));
-        return NULL;
-    }
+    if (GTS_UNLIKELY(gts_step_enter(self->step) != 0))
+        return gts_py_answer(-1);
     Py_INCREF(callable);
     size_t position;
     const bool is_slow = gts_step_is_timed() || !are_levels_known(self);
@@ -220,6 +212,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     return (PyObject *)self;
 }
 
+/* There is no Py_tp_clear, because a finalizer may still run the step: its actions break the cycles they are part of. */
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
@@ -227,22 +220,14 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* The actions stay, because a finalizer may still run the step: they break the cycles that they are part of. */
-static int clear(PyObject *Py_UNUSED(object))
-{
-    return 0;
-}
-
 static void dealloc(PyObject *object)
 {
     gts_py_step *const self = (gts_py_step *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     gts_step_free(&self->step);
     Py_XDECREF(self->actions);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------------------------ */
@@ -319,9 +304,8 @@ static PyMethodDef METHODS[] = {
      "the step: all, or none after an error."},
     {"swap", gts_py_swap_in_step, METH_VARARGS,
      "swap($self, /, *arrays)\n--\n\nExchanges the arrays of each pair in all bound calls and actions, also in those "
-     "of "
-     "steps inside the\nstep, as models do with time levels: swap(a, b) or swap(a, b, c, d). An array is known by its "
-     "memory. All\nare exchanged, or none after an error."},
+     "of steps inside the\nstep, as models do with time levels: swap(a, b) or swap(a, b, c, d). An array is known by "
+     "its memory. All\nare exchanged, or none after an error."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -331,19 +315,10 @@ PyDoc_STRVAR(DOC, "Step(actions, name='step')\n--\n\n"
                   "each stretch of them. A callable takes no arguments, and its result is ignored.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC},
-    {Py_tp_new, make},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_repr, repr},
-    {Py_tp_getset, ATTRIBUTES},
-    {Py_tp_members, MEMBERS},
-    {Py_tp_methods, METHODS},
-    {Py_sq_length, length},
-    {Py_sq_item, item},
-    {0, NULL},
+    {Py_tp_doc, (void *)DOC},   {Py_tp_new, make},          {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, dealloc},   {Py_tp_traverse, traverse}, {Py_tp_repr, repr},
+    {Py_tp_getset, ATTRIBUTES}, {Py_tp_members, MEMBERS},   {Py_tp_methods, METHODS},
+    {Py_sq_length, length},     {Py_sq_item, item},         {0, NULL},
 };
 
 PyType_Spec gts_py_step_spec = {

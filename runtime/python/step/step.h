@@ -70,13 +70,12 @@ PyObject *gts_py_bound_new(gts_py_program *);
 int gts_py_start_slowly(gts_py_bound *);
 /* Whether the level of gt4py's metrics is the one that the program has, and asks for no sample. */
 bool gts_py_is_level_known(const gts_py_program *);
-/* Whether the program has an argument of this name; -1 after an exception. */
-int gts_py_has_argument(const gts_py_bound *, PyObject *name);
 /*
  * Checks other arguments: the objects of a tuple, and the scalars of a dict, which may be NULL. Writes them to *changed,
- * which must be cleared.
+ * which must be cleared, or if `exchanges`, exchanges the arguments with them at once.
  */
-int gts_py_check_arguments(gts_py_bound *, PyObject *objects, PyObject *scalars, gts_py_arguments *changed);
+int gts_py_check_arguments(gts_py_bound *, PyObject *objects, PyObject *scalars, bool exchanges,
+                           gts_py_arguments *changed);
 /* Exchanges the arguments of a bound call with others that were checked. Waits for a start that is running. */
 void gts_py_exchange_arguments(gts_py_bound *, gts_py_arguments *);
 void gts_py_clear_arguments(gts_py_arguments *);

@@ -29,11 +29,7 @@ static int read_array(const members *all, PyObject *object, gts_array *array, Py
         .contract = &ANY,
     };
     const int status = gts_py_read_field(&leaf, object, array, owner);
-    Py_XDECREF(leaf.domain.object);
-    for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
-        Py_XDECREF(leaf.dimension[axis]);
-        Py_XDECREF(leaf.other_name[axis]);
-    }
+    gts_py_forget_domain(&leaf);
     if (status != 0)
         Py_CLEAR(*owner);
     if (status != 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
@@ -89,33 +85,23 @@ static Py_ssize_t find_member(const members *all, const PyObject *object, const 
 
 /* ---- Where it is exchanged ------------------------------------------------------------------------------------- */
 
-/* Finds the member that an object is whose array is not known. */
-static Py_ssize_t find_object(const members *all, PyObject *object)
+/* Finds the member that an object of a place is. */
+static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t index, PyObject *object)
 {
-    const Py_ssize_t found = find_member(all, object, NULL);
+    const gts_leaf_kind kind = bound == NULL ? GTS_ZERO_DIM_FIELD : bound->call->stub->leaves[index].kind;
+    if (kind != GTS_ZERO_DIM_FIELD)
+        return find_member(all, object, gts_is_array(kind) ? &bound->arguments.arrays[index] : NULL);
+    Py_ssize_t found = find_member(all, object, NULL);
     if (found >= 0)
         return found;
-    gts_array array;
+    gts_array array; /* is not known */
     PyObject *owner;
     const int status = read_array(all, object, &array, &owner);
     if (status <= 0)
         return status < 0 ? -2 : -1;
-    const Py_ssize_t member = find_member(all, object, &array);
+    found = find_member(all, object, &array);
     Py_XDECREF(owner);
-    return member;
-}
-
-/* Finds the member that an object of a place is. */
-static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t index, PyObject *object)
-{
-    if (bound == NULL)
-        return find_object(all, object);
-    const gts_leaf_kind kind = bound->call->stub->leaves[index].kind;
-    if (kind == GTS_ZERO_DIM_FIELD)
-        return find_object(all, object);
-    if (!gts_is_array(kind))
-        return find_member(all, object, NULL);
-    return find_member(all, object, &bound->arguments.arrays[index]);
+    return found;
 }
 
 /* Writes the new objects of a place, if there are any. */
@@ -164,9 +150,9 @@ PyObject *gts_py_swap_in_step(PyObject *step, PyObject *pairs)
     if (all.count == 0 || all.count % 2 != 0)
         return PyErr_Format(PyExc_TypeError, "swap() takes pairs of arrays, not %zd argument%s.", all.count,
                             all.count == 1 ? "" : "s");
-    all.member = PyMem_Calloc((size_t)all.count, sizeof *all.member);
+    all.member = gts_py_calloc((size_t)all.count, sizeof *all.member);
     if (all.member == NULL)
-        return PyErr_NoMemory();
+        return NULL;
     const int status = all.state == NULL ? -1 : gts_py_change_step(step, choose, &all);
     for (Py_ssize_t i = 0; i < all.count; ++i)
         Py_XDECREF(all.member[i].owner);
