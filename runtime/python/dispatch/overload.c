@@ -6,13 +6,6 @@
 
 /* ---- Checking types -------------------------------------------------------------------------------------------- */
 
-static GTS_COLD int refuse_type(const gts_py_overload *self, const gts_py_exact *exact, PyObject *found)
-{
-    PyErr_Format(PyExc_TypeError, "Program '%s' was compiled for another type of '%U' than '%s'.",
-                 self->program->program->stub->name, exact->text, Py_TYPE(found)->tp_name);
-    return -1;
-}
-
 static int check_type(const gts_py_overload *self, const gts_py_exact *exact, PyObject *const *args)
 {
     PyObject *const found = args[exact->argument];
@@ -20,7 +13,8 @@ static int check_type(const gts_py_overload *self, const gts_py_exact *exact, Py
         if (GTS_LIKELY((PyObject *)Py_TYPE(found) == PyTuple_GET_ITEM(exact->types, i)))
             return 0;
     }
-    return refuse_type(self, exact, found);
+    return gts_py_fail(PyExc_TypeError, "Program '%s' was compiled for another type of '%U' than '%s'.",
+                       self->program->program->stub->name, exact->text, Py_TYPE(found)->tp_name);
 }
 
 /* ---- Results --------------------------------------------------------------------------------------------------- */
@@ -174,20 +168,15 @@ static bool finds_owners(const gts_py_overload *self)
 static int set_exact(gts_py_overload *self, PyObject *items)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(items);
-    self->exact = PyMem_Calloc((size_t)length + 1, sizeof *self->exact);
-    if (self->exact == NULL) {
-        PyErr_NoMemory();
+    self->exact = gts_py_calloc((size_t)length, sizeof *self->exact);
+    if (self->exact == NULL)
         return -1;
-    }
     for (; self->exact_count < (uint32_t)length; ++self->exact_count) {
         gts_py_exact *const exact = &self->exact[self->exact_count];
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, self->exact_count), "iO!U:exact", &exact->argument, &PyTuple_Type,
-                              &exact->types, &exact->text))
+                              &exact->types, &exact->text) ||
+            gts_py_need_argument(self, exact->argument) != 0)
             return -1;
-        if (exact->argument < 0)
-            return gts_py_fail(PyExc_ValueError, "There is no argument %d.", (int)exact->argument);
-        if (exact->argument >= self->least_arguments)
-            self->least_arguments = exact->argument + 1;
     }
     return 0;
 }
@@ -205,8 +194,8 @@ static int set_places(gts_py_overload *self, PyObject *places)
         if (place < -(long)self->reading_count || place > INT16_MAX)
             return gts_py_fail(PyExc_ValueError, "The place %ld is that of no argument and of no reading.", place);
         self->place[i] = (int16_t)place;
-        if (place >= self->least_arguments)
-            self->least_arguments = (int32_t)place + 1;
+        if (place >= 0 && gts_py_need_argument(self, place) != 0)
+            return -1;
     }
     return 0;
 }
@@ -260,31 +249,25 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 static void dealloc(PyObject *object)
 {
     gts_py_overload *const self = (gts_py_overload *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     PyMem_Free(self->readings);
     PyMem_Free(self->constants);
     PyMem_Free(self->exact);
     Py_XDECREF(self->spec);
-    type->tp_free(object);
-    Py_DECREF(type);
+    gts_py_free(object);
 }
 
 PyDoc_STRVAR(
-    DOC, "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=())\n"
-         "--\n\n"
-         "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` "
-         "the number of an\n"
-         "argument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for an "
-         "array that must be none of the others: the item of a dict, "
-         "the content of a\n"
-         "cell, or `root` itself, then a step for each name: an attribute, or in a tuple an item, or () the number of "
-         "items. A constant has the value that it must equal as well, or None "
-         "and the number of\n"
-         "the reading whose very object it must be. `exact` has (argument, types, name): the argument must be of "
-         "one of these types.\n"
-         "Results come from allocate(*others), or from argument `out` of the call; they are returned, as a tuple "
-         "or `single`.");
+    DOC,
+    "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=())\n"
+    "--\n\n"
+    "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` the number "
+    "of an\nargument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for "
+    "an array that must be none of the others: the item of a dict, the content of a\ncell, or `root` itself, then "
+    "a step for each name: an attribute, or in a tuple an item, or () the number of items. A constant has the "
+    "value that it must equal as well, or None and the number of\nthe reading whose very object it must be. "
+    "`exact` has (argument, types, name): the argument must be of one of these types.\nResults come from "
+    "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},

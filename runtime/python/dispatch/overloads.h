@@ -80,6 +80,9 @@ int gts_py_check_constant(const gts_py_overload *, const gts_py_reading *, PyObj
 /* Checks that arrays that were different when the program was compiled still are, as DaCe takes for granted. */
 int gts_py_check_distinct(gts_py_overload *, PyObject *const *argv);
 
+/* Notes that a call must have an argument of this number. */
+int gts_py_need_argument(gts_py_overload *, long number);
+
 /*
  * Reads a tuple of (root, names, text, is_distinct=False), or of (root, names, text, value), (root, names, text, None, same), and
  * (root, names, text, value, -2) for a value that must be the very object.

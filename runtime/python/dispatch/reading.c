@@ -69,29 +69,21 @@ PyObject *gts_py_read(const gts_py_overload *self, const gts_py_reading *reading
 
 static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_reading *constant, PyObject *found)
 {
-    PyErr_Format(
+    return gts_py_fail(
         PyExc_ValueError,
         "Program '%s' was compiled for '%U' = %R, but it is %R now; call its method clear() to compile it anew.",
         self->program->program->stub->name, constant->text, constant->value, found);
-    return -1;
 }
 
-static GTS_COLD int refuse_one(const gts_py_overload *self, const gts_py_reading *a, const gts_py_reading *b)
+/* Refuses two readings that have become one array, or one that has become two. */
+static GTS_COLD int refuse_arrays(const gts_py_overload *self, const gts_py_reading *a, const gts_py_reading *b,
+                                  bool are_one)
 {
-    PyErr_Format(PyExc_ValueError,
-                 "Program '%s' was compiled for two arrays as '%U' and '%U', but these are one now; call its method "
-                 "clear() to compile it anew.",
-                 self->program->program->stub->name, a->text, b->text);
-    return -1;
-}
-
-static GTS_COLD int refuse_another(const gts_py_overload *self, const gts_py_reading *constant)
-{
-    PyErr_Format(PyExc_ValueError,
-                 "Program '%s' was compiled for one array as '%U' and '%U', but these are two now; call its method "
-                 "clear() to compile it anew.",
-                 self->program->program->stub->name, self->readings[constant->same].text, constant->text);
-    return -1;
+    return gts_py_fail(PyExc_ValueError,
+                       "Program '%s' was compiled for %s as '%U' and '%U', but these are %s now; call its method "
+                       "clear() to compile it anew.",
+                       self->program->program->stub->name, are_one ? "two arrays" : "one array", a->text, b->text,
+                       are_one ? "one" : "two");
 }
 
 /* Checks that a path still leads to the array that another reading reads, too. */
@@ -99,7 +91,9 @@ static int check_shared(const gts_py_overload *self, const gts_py_reading *const
 {
     PyObject *const found = gts_py_read(self, constant, args, NULL);
     PyObject *const expected = found == NULL ? NULL : gts_py_read(self, &self->readings[constant->same], args, NULL);
-    const int status = expected == NULL ? -1 : expected == found ? 0 : refuse_another(self, constant);
+    int status = expected == NULL ? -1 : 0;
+    if (status == 0 && expected != found)
+        status = refuse_arrays(self, &self->readings[constant->same], constant, false);
     Py_XDECREF(found);
     Py_XDECREF(expected);
     return status;
@@ -142,7 +136,7 @@ int gts_py_check_distinct(gts_py_overload *self, PyObject *const *argv)
         for (uint32_t j = 0; reading != NULL && j < i; ++j) {
             const gts_py_reading *const other = find_distinct(self, j);
             if (other != NULL && argv[i] == argv[j])
-                return refuse_one(self, other, reading);
+                return refuse_arrays(self, other, reading, true);
         }
     }
     for (uint32_t i = 0; i < self->count - self->result_count; ++i)
@@ -152,17 +146,22 @@ int gts_py_check_distinct(gts_py_overload *self, PyObject *const *argv)
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
+int gts_py_need_argument(gts_py_overload *self, long number)
+{
+    if (number < 0 || number > INT16_MAX)
+        return gts_py_fail(PyExc_ValueError, "There is no argument %ld.", number);
+    if (number >= self->least_arguments)
+        self->least_arguments = (int32_t)number + 1;
+    return 0;
+}
+
 /* Reads the root of a reading: an argument's number, (function, numbers of arguments), or any other object. */
 static int set_root(gts_py_overload *self, gts_py_reading *reading)
 {
     reading->argument = -1;
     if (PyLong_CheckExact(reading->root)) {
         reading->argument = (int32_t)PyLong_AsLong(reading->root);
-        if (reading->argument == -1 && PyErr_Occurred())
-            return -1;
-        if (reading->argument >= self->least_arguments)
-            self->least_arguments = reading->argument + 1;
-        return 0;
+        return PyErr_Occurred() ? -1 : gts_py_need_argument(self, reading->argument);
     }
     if (!PyTuple_CheckExact(reading->root))
         return 0;
@@ -172,12 +171,8 @@ static int set_root(gts_py_overload *self, gts_py_reading *reading)
         return gts_py_fail(PyExc_ValueError, "An expression has %zd arguments.", PyTuple_GET_SIZE(reading->arguments));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(reading->arguments); ++i) {
         const long number = PyLong_AsLong(PyTuple_GET_ITEM(reading->arguments, i));
-        if (number == -1 && PyErr_Occurred())
+        if (PyErr_Occurred() || gts_py_need_argument(self, number) != 0)
             return -1;
-        if (number < 0 || number > INT16_MAX)
-            return gts_py_fail(PyExc_ValueError, "There is no argument %ld.", number);
-        if (number >= self->least_arguments)
-            self->least_arguments = (int32_t)number + 1;
     }
     return 0;
 }
@@ -186,11 +181,9 @@ int gts_py_set_readings(gts_py_overload *self, PyObject *items, bool have_values
                         uint32_t *count)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(items);
-    *readings = PyMem_Calloc((size_t)length + 1, sizeof **readings);
-    if (*readings == NULL) {
-        PyErr_NoMemory();
+    *readings = gts_py_calloc((size_t)length, sizeof **readings);
+    if (*readings == NULL)
         return -1;
-    }
     for (Py_ssize_t i = 0; i < length; ++i) {
         gts_py_reading *const reading = &(*readings)[i];
         reading->same = -1;
