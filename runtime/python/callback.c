@@ -85,18 +85,9 @@ static PyObject *make_array(gts_py_state *state, const gts_callback_value *value
         high += reach > 0 ? reach : 0;
     }
     PyObject *const memory = PyMemoryView_FromMemory((char *)value->data + low, high - low, PyBUF_WRITE);
-    PyObject *const shape = tuple_of(value->shape, value->rank, 1);
-    PyObject *const strides = tuple_of(value->strides, value->rank, itemsize);
-    PyObject *const offset = PyLong_FromLongLong(-low);
-    PyObject *const arguments[] = {shape, (PyObject *)state->numpy.scalar[value->dtype], memory, offset, strides};
-    PyObject *found = NULL;
-    if (memory != NULL && shape != NULL && strides != NULL && offset != NULL)
-        found = PyObject_Vectorcall((PyObject *)state->numpy.ndarray, arguments, 5, NULL);
-    Py_XDECREF(offset);
-    Py_XDECREF(memory);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    return found;
+    return PyObject_CallFunction((PyObject *)state->numpy.ndarray, "NONLN", tuple_of(value->shape, value->rank, 1),
+                                 state->numpy.scalar[value->dtype], memory, (long long)-low,
+                                 tuple_of(value->strides, value->rank, itemsize));
 }
 
 /* A new reference to the Python object of a value that is an array; NULL after an exception. */

@@ -47,10 +47,8 @@ int gts_py_read_metrics_level(gts_py_program *self)
 
 PyObject *gts_py_sample(gts_py_program *self, double compute_time)
 {
-    PyObject *const seconds = PyFloat_FromDouble(compute_time);
     PyObject *const sample = Py_XNewRef(self->metrics.sample);
-    PyObject *const result = seconds == NULL || sample == NULL ? NULL : PyObject_CallOneArg(sample, seconds);
-    Py_XDECREF(seconds);
+    PyObject *const result = sample == NULL ? NULL : PyObject_CallFunction(sample, "d", compute_time);
     Py_XDECREF(sample);
     if (result == NULL)
         return NULL;

@@ -66,7 +66,6 @@ int gts_py_read_array(const gts_py_argument *argument, PyObject *object, gts_arr
     if (GTS_LIKELY(Py_TYPE(object) == state->numpy.ndarray))
         return read_numpy(argument, (const PyArrayObject *)object, array);
     if (gts_py_find_numpy(state) && PyObject_TypeCheck(object, state->numpy.ndarray))
-        return Py_TYPE(object) == state->numpy.ndarray ? read_numpy(argument, (const PyArrayObject *)object, array)
-                                                       : read_derived(argument, object, array);
+        return read_derived(argument, object, array); /* or numpy's own, in the first call */
     return PyErr_Occurred() ? -1 : gts_py_read_exchange(argument, object, array, owner);
 }

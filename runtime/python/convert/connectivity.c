@@ -26,35 +26,26 @@ static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *c
     return NULL;
 }
 
-/* A new reference to the object that a mapping other than a dict has under `name`; NULL after an error. */
-static GTS_NOINLINE PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping,
-                                       PyObject *name)
+/* A new reference to the object that a mapping other than a dict has under `name`; NULL if none, or after an exception. */
+static GTS_NOINLINE PyObject *get_item(const gts_py_program *self, PyObject *mapping, PyObject *name)
 {
     if (gts_py_check_mapping(self->state, self->program->stub->name, mapping) != 0)
         return NULL;
     PyObject *const object = PyObject_GetItem(mapping, name);
-    if (object == NULL && PyErr_ExceptionMatches(PyExc_KeyError)) {
+    if (object == NULL && PyErr_ExceptionMatches(PyExc_KeyError))
         PyErr_Clear();
-        return refuse_missing(self->program, contract);
-    }
     return object;
 }
 
 void *gts_py_connectivity(gts_program *program, uint32_t index, void *offset_provider)
 {
     gts_py_program *const self = gts_py_of(program);
-    const gts_contract *const contract = &program->stub->leaves[index];
     PyObject *const name = self->leaf[index].name;
-    PyObject *object;
-    if (GTS_LIKELY(PyDict_CheckExact((PyObject *)offset_provider))) {
-        object = Py_XNewRef(PyDict_GetItemWithError(offset_provider, name));
-        if (GTS_UNLIKELY(object == NULL))
-            return PyErr_Occurred() ? NULL : refuse_missing(program, contract);
-    } else {
-        object = get_item(self, contract, offset_provider, name);
-        if (object == NULL)
-            return NULL;
-    }
+    PyObject *const object = GTS_LIKELY(PyDict_CheckExact((PyObject *)offset_provider))
+                                 ? Py_XNewRef(PyDict_GetItemWithError(offset_provider, name))
+                                 : get_item(self, offset_provider, name);
+    if (GTS_UNLIKELY(object == NULL))
+        return PyErr_Occurred() ? NULL : refuse_missing(program, &program->stub->leaves[index]);
     gts_py_hold(self, object); /* because the offset provider may be changed while the program runs */
     return object;
 }

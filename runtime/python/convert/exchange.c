@@ -200,21 +200,21 @@ static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor,
 /* Whether __dlpack_device__() names a GPU: 1, 0, or -1 after an exception. */
 static int is_on_gpu(const gts_py_names *name, PyObject *object)
 {
-    enum { CUDA = 2, ROCM = 10, CUDA_MANAGED = 13 };
     PyObject *method;
     const int found = PyObject_GetOptionalAttr(object, name->__dlpack_device__, &method);
     if (found <= 0)
         return found;
-    PyObject *const device = PyObject_CallNoArgs(method);
+    PyObject *const pair = PyObject_CallNoArgs(method);
     Py_DECREF(method);
-    if (device == NULL)
+    if (pair == NULL)
         return -1;
-    const bool is_pair = PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2;
-    const long type = is_pair ? PyLong_AsLong(PyTuple_GET_ITEM(device, 0)) : 0;
-    Py_DECREF(device);
+    const bool is_pair = PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2;
+    const long type = is_pair ? PyLong_AsLong(PyTuple_GET_ITEM(pair, 0)) : 0;
+    Py_DECREF(pair);
     if (type == -1 && PyErr_Occurred())
         return -1;
-    return type == CUDA || type == ROCM || type == CUDA_MANAGED;
+    const gts_device device = device_of((int32_t)type);
+    return device == GTS_CUDA || device == GTS_ROCM;
 }
 
 /*
@@ -236,18 +236,9 @@ static PyObject *make_keywords(const gts_py_argument *argument, PyObject *object
 {
     const gts_py_names *const name = &argument->state->name;
     const int has_stream = argument->waiting == NULL ? 0 : is_on_gpu(name, object);
-    PyObject *const keywords = has_stream < 0 ? NULL : PyDict_New();
-    PyObject *const version = keywords == NULL ? NULL : Py_BuildValue("(ii)", 1, 0);
-    PyObject *const stream = has_stream > 0 ? number_of_stream(argument->waiting) : NULL;
-    const bool is_made = version != NULL && (has_stream == 0 || stream != NULL) &&
-                         PyDict_SetItem(keywords, name->max_version, version) == 0 &&
-                         (stream == NULL || PyDict_SetItem(keywords, name->stream, stream) == 0);
-    Py_XDECREF(version);
-    Py_XDECREF(stream);
-    if (is_made)
-        return keywords;
-    Py_XDECREF(keywords);
-    return NULL;
+    if (has_stream <= 0)
+        return has_stream < 0 ? NULL : Py_BuildValue("{O(ii)}", name->max_version, 1, 0);
+    return Py_BuildValue("{O(ii)ON}", name->max_version, 1, 0, name->stream, number_of_stream(argument->waiting));
 }
 
 /* Calls __dlpack__ for a tensor of DLPack 1; exporters of version 0 do not know the argument. */

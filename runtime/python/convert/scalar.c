@@ -1,12 +1,15 @@
 /* Reads scalars, in every call. A value that its dtype cannot represent is refused, never truncated. */
 #include <math.h>
 
+#include "base/element.h"
 #include "python/host.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 #include <numpy/ndarraytypes.h>
 #include <numpy/arrayscalars.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first bytes of an integer must be its low ones");
 
 /* A numpy scalar of any dtype has its value directly after the object head. */
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
@@ -52,32 +55,10 @@ static GTS_COLD int refuse_float(const gts_py_argument *argument, double number)
 /* Stores `number` in *value; false if it does not fit the dtype. */
 static bool store_integer(gts_dtype dtype, int64_t number, void *value)
 {
-#define STORE(type, fits)                                                                                              \
-    if (GTS_UNLIKELY(!(fits)))                                                                                         \
-        return false;                                                                                                  \
-    *(type *)value = (type)number;                                                                                     \
-    return true
-    switch (dtype) {
-    case GTS_INT8:
-        STORE(int8_t, number >= INT8_MIN && number <= INT8_MAX);
-    case GTS_UINT8:
-        STORE(uint8_t, number >= 0 && number <= UINT8_MAX);
-    case GTS_INT16:
-        STORE(int16_t, number >= INT16_MIN && number <= INT16_MAX);
-    case GTS_UINT16:
-        STORE(uint16_t, number >= 0 && number <= UINT16_MAX);
-    case GTS_INT32:
-        STORE(int32_t, number >= INT32_MIN && number <= INT32_MAX);
-    case GTS_UINT32:
-        STORE(uint32_t, number >= 0 && number <= UINT32_MAX);
-    case GTS_INT64:
-        STORE(int64_t, true);
-    case GTS_UINT64:
-        STORE(uint64_t, number >= 0);
-    default:
+    if (GTS_UNLIKELY(gts_element_integer(dtype, &number) != number) || GTS_UNLIKELY(dtype == GTS_UINT64 && number < 0))
         return false;
-    }
-#undef STORE
+    memcpy(value, &number, gts_dtype_size(dtype));
+    return true;
 }
 
 static int read_long(const gts_py_argument *argument, PyObject *integer, void *value)
