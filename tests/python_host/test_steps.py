@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import threading
 import weakref
@@ -15,6 +16,8 @@ import pytest
 from gtstub import _host
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.scale_program import PROGRAM, SDFG, build_library
+from tests.support.sdfg_libraries import build_recording_library
+from tests.support.signatures import PADDED_PROGRAM, PADDED_SDFG
 from tests.support.stubs import build_stub
 
 N = 5
@@ -222,6 +225,46 @@ def test_a_refused_change_of_a_step_changes_nothing(scale: _host.Program, x: np.
         step.set(factor="1")
     step()
     assert out.tolist() == (2 * x).tolist()
+
+
+class Exported:
+    """An array that is read anew by each start that converts its arguments."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.reads = array, 0
+
+    def __dlpack__(self) -> object:
+        self.reads += 1
+        return self.array.__dlpack__()
+
+
+def test_a_refused_change_does_not_make_the_next_starts_slower(tmp_path: Path, toolchain: Toolchain) -> None:
+    """With another n, each start of the first program would make padded copies, but the second program refuses it."""
+    build_recording_library(PADDED_SDFG, tmp_path)
+    assert PADDED_SDFG.bounds is not None
+    needed = tuple(dataclasses.replace(claim, is_needed=True) for claim in PADDED_SDFG.bounds.claims)
+    bounds = dataclasses.replace(PADDED_SDFG.bounds, claims=needed)
+    x, y, table = Exported(np.zeros(4)), np.zeros((3, 3), np.int32), {"E2V": np.ones((3, 2), np.int32)}
+    calls = []
+    for name, sdfg in (("padded", PADDED_SDFG), ("strict", dataclasses.replace(PADDED_SDFG, bounds=bounds))):
+        (tmp_path / name).mkdir()
+        stub = build_stub(sdfg, PADDED_PROGRAM, tmp_path / name, toolchain)
+        program = _host.load(stub, tmp_path / PADDED_SDFG.library)
+        calls.append(program.bind(x, y, 1, offset_provider=table))
+    step = _host.Step(calls)
+
+    def reads() -> int:
+        before = x.reads
+        step()
+        return x.reads - before
+
+    step()  # the first starts enter their programs slowly
+    assert reads() == 0
+    with pytest.raises(ValueError, match=r"Step 'step' cannot be changed at position 2, program 'padded': "):
+        step.set(n=5)
+    assert reads() == 0
+    calls[0].set(n=5)
+    assert reads() == 1
 
 
 def test_capture_collects_what_is_called(scale: _host.Program, x: np.ndarray, out: np.ndarray) -> None:
