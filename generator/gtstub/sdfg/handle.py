@@ -9,20 +9,25 @@ from gtstub.sdfg.model import Sdfg, nested_in, sdfgs_in, states_in, words_in
 
 def handle_symbols(sdfg: Sdfg) -> frozenset[str]:
     """
-    The names of the symbols that the handle depends on: they size memory that it keeps, or occur in its initialisation
-    code. Names in nested SDFGs are those that stand for them in this one. DaCe leaves the names in sizes of External
-    memory as they are, so that these count, too.
+    The names of the symbols that the handle depends on: they size memory that it keeps, or occur in the initialisation
+    code of an SDFG or a tasklet. Names in nested SDFGs are those that stand for them in this one. DaCe leaves the names
+    in initialisation code and in sizes of External memory as they are, so that these count, too.
     """
-    external = (each for inner in sdfgs_in(sdfg) for each in inner.containers.values() if each.lifetime == "External")
-    names = (name for each in external for name in words_in(*each.shape, each.total_size))
-    return frozenset((*names, *_handle_names(sdfg)))
+    names = set(_handle_names(sdfg))
+    for inner in sdfgs_in(sdfg):
+        names.update(words_in(*inner.init_code))
+        for container in inner.containers.values():
+            if container.lifetime == "External":
+                names.update(words_in(*container.shape, container.total_size))
+        for state in states_in(inner):
+            names.update(words_in(*(node.init_code for node in state.nodes.values())))
+    return frozenset(names)
 
 
 def _handle_names(sdfg: Sdfg) -> Iterator[str]:
     for container in sdfg.containers.values():
         if container.lifetime in ("Persistent", "External"):
             yield from words_in(*container.shape, container.total_size)
-    yield from words_in(*sdfg.init_code)
     for _, node, inner in nested_in(sdfg):
         for name in _handle_names(inner):
             yield from words_in(node.mapping.get(name, name))

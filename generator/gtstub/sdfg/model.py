@@ -104,9 +104,10 @@ class Edge:
 class Node:
     """
     A node of a state; `entry` is the entry of the map around it. Which other members it has depends on its kind: access
-    nodes have a container, tasklets their code, entries of maps the ranges of their variables and DaCe's text of them,
-    nested SDFGs the texts that stand for symbols of the inner SDFG. Of library nodes, which are not read, it has the
-    words in their properties, so that symbols in them count as mentioned.
+    nodes have a container, tasklets their code and what they add to the initialisation of the library, entries of maps
+    the ranges of their variables and DaCe's text of them, nested SDFGs the texts that stand for symbols of the inner
+    SDFG. Of library nodes, which are not read, it has the words in their properties, so that symbols in them count as
+    mentioned.
     """
 
     id: int
@@ -117,6 +118,7 @@ class Node:
     container: str = ""
     code: str = ""
     language: str = ""
+    init_code: str = ""
     variables: tuple[str, ...] = ()
     ranges: Subset = Subset(())
     text: str = ""

@@ -67,7 +67,8 @@ def node(sdfg):
       schedule: ($it.schedule // "Default")
     }
     + if .type == "AccessNode" then {container: $it.data}
-      elif .type == "Tasklet" then {code: ($it.code | code), language: ($it.code.language? // "Python")}
+      elif .type == "Tasklet" then
+        {code: ($it.code | code), language: ($it.code.language? // "Python"), init_code: ($it.code_init | code)}
       elif .type == "MapEntry" then {variables: $it.params, ranges: ($it.range | subset), text: (.label // "")}
       elif .type == "ConsumeEntry" then
         {variables: [$it.pe_index], ranges: {ranges: [["0", "\($it.num_pes // 1) - 1", "1", "1"]], unread: ""}}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dace
 import pytest
+from dace.libraries.fft.nodes.fft import FFT
 
 from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.analysis.kernels import Kernel, kernels
+from gtstub.frameworks.dace.internals import expanded
 from gtstub.sdfg.handle import handle_symbols
 from gtstub.sdfg.model import Range, Sdfg, states_in
 from gtstub.sdfg.read import of_document
@@ -92,3 +94,17 @@ def test_the_sizes_of_external_memory_are_in_symbols_of_both_sdfgs() -> None:
     outer.add_symbol("N", dace.int32)
     outer.add_state().add_nested_sdfg(inner, {}, {}, {"M": "N"})
     assert handle_symbols(read(outer)) == {"M", "N"}
+
+
+def test_what_a_library_node_keeps_in_the_handle_is_known_before_it_is_compiled() -> None:
+    """A plan of cuFFT, which DaCe makes for one size in the initialisation of the library."""
+    sdfg = dace.SDFG("transform")
+    for name in ("x", "y"):
+        sdfg.add_array(name, [dace.symbol("N")], dace.complex128, storage=dace.StorageType.GPU_Global)
+    state, node = sdfg.add_state(), FFT("node")
+    node.implementation, node.factor = "cuFFT", 1
+    state.add_node(node)
+    state.add_edge(state.add_read("x"), None, node, "_inp", dace.Memlet("x[0:N]"))
+    state.add_edge(node, "_out", state.add_write("y"), None, dace.Memlet("y[0:N]"))
+    assert "N" not in handle_symbols(read(sdfg))
+    assert "N" in handle_symbols(read(expanded(sdfg)))

@@ -201,6 +201,17 @@ def test_symbols_of_initialisation_code_are_kept() -> None:
     assert sdfg_signature(sdfg, sdfg.to_json()).memory_symbols == ("k",)
 
 
+@pytest.mark.parametrize("in_tasklet", [True, False])
+def test_names_in_initialisation_code_of_a_nested_sdfg_are_those_of_the_outermost(in_tasklet: bool) -> None:
+    """DaCe writes all initialisation code into one function, as it is."""
+    sdfg = nest(inner := keep(dace.AllocationLifetime.Scope), {"n": "m", "other": "n"})
+    if in_tasklet:
+        inner.start_state.add_tasklet("kept", {}, {}, "", dace.Language.CPP, code_init="prepare(n);")
+    else:
+        inner.append_init_code("prepare(n);")
+    assert sdfg_signature(sdfg, sdfg.to_json()).memory_symbols == ("n",)
+
+
 # --- Devices and access -----------------------------------------------------------------------------------------------
 
 

@@ -97,19 +97,22 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
         sdfg = program.auto_optimize(sdfg)
         sdfg.simplify()
-    return _expanded(sdfg)
+    return expanded(sdfg)
 
 
-def _expanded(sdfg: dace.SDFG) -> dace.SDFG:
+def expanded(sdfg: dace.SDFG) -> dace.SDFG:
     """
     The SDFG with the arguments that it is compiled with: the code of library nodes, such as that of a sum, may use
-    sizes of which the SDFG says nothing else. DaCe expands the nodes when it compiles them, too.
+    sizes of which the SDFG says nothing else, and keep what it has made of them, as a Fourier transform on a GPU does.
+    DaCe expands the nodes when it compiles them, too.
     """
     if not any(isinstance(node, nodes.LibraryNode) for node, _ in sdfg.all_nodes_recursive()):
         return sdfg
-    expanded = copy.deepcopy(sdfg)
-    expanded.expand_library_nodes()
-    return sdfg if expanded.arglist().keys() == sdfg.arglist().keys() else expanded
+    copied = copy.deepcopy(sdfg)
+    copied.expand_library_nodes()
+    tasklets = (node for node, _ in copied.all_nodes_recursive() if isinstance(node, nodes.Tasklet))
+    is_new = copied.arglist().keys() != sdfg.arglist().keys() or any(each.code_init.code for each in tasklets)
+    return copied if is_new else sdfg
 
 
 def python_of(program: DaceProgram) -> Callable[..., Any]:
