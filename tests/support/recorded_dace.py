@@ -16,7 +16,7 @@ from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled
 from gtstub.frameworks.dace.internals import Types, parse_program
 from gtstub.frameworks.dace.program import StubbedProgram
-from gtstub.frameworks.dace.variant import Options, Variant, build_variant, parse_variant
+from gtstub.frameworks.dace.variant import LoadedVariant, Options, build_variant, parse_variant
 from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 from tests.support.random_dace_programs import Callback, RandomDaceProgram
@@ -31,12 +31,12 @@ class RecordedProgram(StubbedProgram):
 
     folder: Path
     callbacks: tuple[Callback, ...]
-    variants: list[Variant]
+    variants: list[LoadedVariant]
     recorders: list[Recorder]
 
     def _built(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
-    ) -> Variant | Callable[..., Any]:
+    ) -> LoadedVariant | Callable[..., Any]:
         sdfg = parse_program(self.dace_program, args, kwargs)
         library = self.folder / str(len(self.variants)) / f"lib{sdfg.name}.so"
         build_library(recording_library(sdfg, self.callbacks), library, [c_compiler(), "-O0"])

@@ -23,7 +23,7 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import python_of, types_of
-from gtstub.frameworks.dace.variant import Options, Variant, build_variant, parse_variant
+from gtstub.frameworks.dace.variant import LoadedVariant, Options, build_variant, parse_variant
 from gtstub.settings import Mode, mode
 
 ORCHESTRATION = "ndsl.dsl.dace.orchestration"
@@ -204,7 +204,7 @@ class _Stubbed:
                 self._variant(compiled, Arguments.of(program, args, kwargs))
             raise
 
-    def _variant(self, compiled: CompiledSDFG, call: Arguments) -> Variant:
+    def _variant(self, compiled: CompiledSDFG, call: Arguments) -> LoadedVariant:
         front_end, options = _Ndsl(), Options(Config.get("compiler", "build_type"), _flags(), bounds=True)
         types, library = types_of(self.daceprog, call.args, call.kwargs), Path(compiled.filename)
         parsed = parse_variant(
@@ -212,7 +212,7 @@ class _Stubbed:
         )
         return build_variant(parsed, types, call, front_end)
 
-    def _finished(self, call: Callable[..., Any], variant: Variant) -> Callable[..., Any]:
+    def _finished(self, call: Callable[..., Any], variant: LoadedVariant) -> Callable[..., Any]:
         """A call with NDSL's timers and NDSL's results, if there are any."""
         collector = self._config.performance_collector
         if not variant.parameters.results and type(collector).__name__.startswith("Null"):

@@ -26,7 +26,7 @@ from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.paths import paths_in
 from gtstub.frameworks.dace.readings import LIBRARIES, Again, Fixed, Names, Object, Passed, Reading
-from gtstub.frameworks.dace.recording import Evaluation, Recorder, Scope, Use
+from gtstub.frameworks.dace.recording import Evaluation, Purpose, Recorder, Scope
 
 
 class End(enum.Enum):
@@ -132,8 +132,8 @@ class _Maker:
 
     def end(self, evaluation: Evaluation) -> End:
         """Has calls check an evaluation."""
-        if evaluation.use is Use.HELD and id(evaluation.callback) not in self._called:
-            evaluation.use = Use.VALUE  # DaCe has parsed the function, and drops the callback
+        if evaluation.use is Purpose.HELD and id(evaluation.callback) not in self._called:
+            evaluation.use = Purpose.VALUE  # DaCe has parsed the function, and drops the callback
         names = self._names(evaluation.scope)
         node = names.expanded(evaluation.node)
         source = names.path(node)
@@ -146,11 +146,13 @@ class _Maker:
         value, use = evaluation.value, evaluation.use
         if isinstance(source.root, Passed) and not is_plain(value):
             self._passed.setdefault(id(value), source)
-        has_items = _is_iterable(value) or (use is Use.ITEMS and isinstance(value, Iterable))
+        has_items = _is_iterable(value) or (use is Purpose.ITEMS and isinstance(value, Iterable))
         is_path = dtypes.is_array(value) or isinstance(value, list | tuple)  # whose items are at paths, too
-        if (use is Use.TRUTH and not is_plain(value)) or (use in (Use.VALUE, Use.ITEMS) and has_items and not is_path):
+        if (use is Purpose.TRUTH and not is_plain(value)) or (
+            use in (Purpose.VALUE, Purpose.ITEMS) and has_items and not is_path
+        ):
             return End.READ if self._read_plain(source, value) else self._evaluate_again(names, node, evaluation)
-        self._read(source, value, Use.VALUE if use is Use.ITEMS else use)
+        self._read(source, value, Purpose.VALUE if use is Purpose.ITEMS else use)
         if evaluation.is_measured and not is_plain(value):
             self._compare_length(source)
         if _has_index(value):
@@ -177,15 +179,15 @@ class _Maker:
             self.compare(reading, value)
         return is_equal
 
-    def _read(self, reading: Reading, value: Any, use: Use) -> None:
+    def _read(self, reading: Reading, value: Any, use: Purpose) -> None:
         is_passed = isinstance(reading.root, Passed)
-        if use is Use.HELD and (_is_collection(value) or not is_plain(value)):  # the callback sees what is in it
+        if use is Purpose.HELD and (_is_collection(value) or not is_plain(value)):  # the callback sees what is in it
             self._compare_identical(reading, value)
         elif dtypes.is_array(value):
             self.arrays.append((reading, value))
         elif self._read_plain(reading, value):
             return
-        elif use is Use.BOUND and not is_passed:
+        elif use is Purpose.BOUND and not is_passed:
             self._compare_identical(reading, value)
         elif isinstance(value, BuiltinFunctionType):
             parent = None if isinstance(value.__self__, ModuleType | None) else reading.parent
@@ -193,11 +195,11 @@ class _Maker:
                 self._compare_identical(reading, value)
             else:  # of a collection, such as dict.items
                 self.compare_type(parent)
-        elif isinstance(value, list | tuple) and use is Use.VALUE:
+        elif isinstance(value, list | tuple) and use is Purpose.VALUE:
             self._compare_length(reading)
             for index, each in enumerate(value):
                 self._read(reading.then((index,), source=f"{reading.source}[{index}]"), each, use)
-        elif use is Use.VALUE and not is_passed:
+        elif use is Purpose.VALUE and not is_passed:
             self._compare_identical(reading, value)
         else:
             self.compare_type(reading)
@@ -217,23 +219,23 @@ class _Maker:
         ends = {self._end_library(library) for library in libraries}
         if not readings:
             return End.READ if End.READ in ends else End.FIXED
-        if evaluation.use is Use.KIND or isinstance(node, _OF_VALUES):
+        if evaluation.use is Purpose.KIND or isinstance(node, _OF_VALUES):
             try:
                 values = [(reading, reading.read(self._arguments)) for reading in readings]
             except Exception as error:  # of any object's attributes
                 raise self._refusal(ast.unparse(node)) from error
-            if evaluation.use is Use.KIND or (_is_of_values(node) and all(is_plain(value) for _, value in values)):
+            if evaluation.use is Purpose.KIND or (_is_of_values(node) and all(is_plain(value) for _, value in values)):
                 for reading, value in values:
-                    self._read(reading, value, Use.KIND)
+                    self._read(reading, value, Purpose.KIND)
                 return End.READ
         return self._evaluate_again(names, node, evaluation)
 
     def _evaluate_again(self, names: Names, node: ast.expr, evaluation: Evaluation) -> End:
         value, source = evaluation.value, ast.unparse(node)
         convert: Callable[[Any], Any] | None = None
-        if evaluation.use is Use.TRUTH and not isinstance(value, symbolic.sympy.Basic):
+        if evaluation.use is Purpose.TRUTH and not isinstance(value, symbolic.sympy.Basic):
             convert, source = bool, source if isinstance(value, bool) else f"bool({source})"
-        elif evaluation.use is Use.HELD:
+        elif evaluation.use is Purpose.HELD:
             convert = held
         elif dtypes.is_array(value):
             self.arrays.append((self._again(names, node, None, source), value))
@@ -243,9 +245,9 @@ class _Maker:
                 raise self._refusal(source)
             self.compare(self._again(names, node, kept, source))
             return End.EVALUATED_AGAIN
-        elif evaluation.use is not Use.BOUND and _is_iterable(value):
+        elif evaluation.use is not Purpose.BOUND and _is_iterable(value):
             convert = kept
-        elif evaluation.use is Use.ITEMS and isinstance(value, Iterable):
+        elif evaluation.use is Purpose.ITEMS and isinstance(value, Iterable):
             convert = items_of
         elif not (is_plain(value) or _is_code(value)):
             self._compare_identical(self._again(names, node, None, source), value)

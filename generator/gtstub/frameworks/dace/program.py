@@ -17,7 +17,7 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.closures import copy_of, same
 from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
-from gtstub.frameworks.dace.variant import Options, ParsedVariant, Variant, build_variant, parse_variant
+from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, build_variant, parse_variant
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
 
@@ -41,7 +41,7 @@ class StubbedProgram(Overloads):
     """Calls that went through DaCe, because no stub can carry them."""
     _options: Options
     _fallback: bool
-    _variants: list[tuple[Types, Variant | Callable[..., Any]]]
+    _variants: list[tuple[Types, LoadedVariant | Callable[..., Any]]]
 
     @classmethod
     def make(cls, program: DaceProgram, options: Options, *, fallback: bool) -> StubbedProgram:
@@ -93,7 +93,7 @@ class StubbedProgram(Overloads):
         call = self._bind(args, kwargs)
         with _PARSING:
             variant = self._variant(call)
-        if not isinstance(variant, Variant):
+        if not isinstance(variant, LoadedVariant):
             return variant
         if mode() == Mode.BUILD:
             registry.stop([variant.entry])
@@ -112,7 +112,7 @@ class StubbedProgram(Overloads):
         call.check_complete(self.__name__, self._signature)
         return call
 
-    def _variant(self, call: Arguments) -> Variant | Callable[..., Any]:
+    def _variant(self, call: Arguments) -> LoadedVariant | Callable[..., Any]:
         args, given, types = self._types(call)
         for known, variant in self._variants:
             if _is_same(known, types):
@@ -131,7 +131,7 @@ class StubbedProgram(Overloads):
 
     def _built(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
-    ) -> Variant | Callable[..., Any]:
+    ) -> LoadedVariant | Callable[..., Any]:
         try:
             parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
             return build_variant(parsed, types, call)

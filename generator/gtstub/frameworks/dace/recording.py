@@ -29,7 +29,7 @@ _OF_LOOP = re.compile(r"gen\d+_(\d+)(?:_(\d+))?")
 """DaCe's names for the elements of an unrolled loop: the line, the element, and the part of it."""
 
 
-class Use(enum.Enum):
+class Purpose(enum.Enum):
     """What DaCe does with a value."""
 
     VALUE = enum.auto()
@@ -70,7 +70,7 @@ class Evaluation:
     scope: Scope
     node: ast.expr
     value: Any
-    use: Use
+    use: Purpose
     callback: Any = None
     is_measured: bool = False
 
@@ -88,7 +88,7 @@ class Recorder:
         self._thread = threading.get_ident()
         self._scopes: list[Scope] = []
         self._of_tree: dict[int, tuple[Any, Scope]] = {}
-        self._use: Use | None = Use.VALUE
+        self._use: Purpose | None = Purpose.VALUE
         self._evaluated: Evaluation | None = None
         self._replacing: tuple[str, Evaluation] | None = None
 
@@ -108,7 +108,7 @@ class Recorder:
             yield
             return
         saved = self._use, self._evaluated, self._replacing
-        self._use, self._evaluated, self._replacing = Use.VALUE, None, None
+        self._use, self._evaluated, self._replacing = Purpose.VALUE, None, None
         if scope is not None:
             self._scopes.append(scope)
             self.functions[scope.function] = None
@@ -120,7 +120,7 @@ class Recorder:
                 self._scopes.pop()
 
     @contextlib.contextmanager
-    def used(self, use: Use | None) -> Iterator[None]:
+    def used(self, use: Purpose | None) -> Iterator[None]:
         """Evaluations in the block are for this. None: DaCe asks only whether they are symbolic expressions."""
         if not self._is_here:
             yield
@@ -136,7 +136,7 @@ class Recorder:
         if not self._is_on:
             return make()
         saved, count = self._evaluated, len(self.evaluations)
-        with self.used(Use.HELD):
+        with self.used(Purpose.HELD):
             callback = make()
         self._evaluated = saved
         for each in self.evaluations[count:]:
@@ -164,9 +164,9 @@ class Recorder:
         is_symbolic = isinstance(value, symbolic.sympy.Basic)
         if self._use is None and not is_symbolic:
             return
-        self._evaluated = self._add(node, value, Use.VALUE if self._use is None or is_symbolic else self._use)
+        self._evaluated = self._add(node, value, Purpose.VALUE if self._use is None or is_symbolic else self._use)
 
-    def _add(self, node: ast.expr, value: Any, use: Use) -> Evaluation:
+    def _add(self, node: ast.expr, value: Any, use: Purpose) -> Evaluation:
         self._meet(value)
         evaluation = Evaluation(self._scopes[-1], astutils.copy_tree(node), value, use)
         self.evaluations.append(evaluation)
@@ -191,8 +191,8 @@ class Recorder:
             made = make()
         finally:
             self._replacing = outer
-        if made is None and evaluation.use is Use.VALUE:
-            evaluation.use = Use.KIND
+        if made is None and evaluation.use is Purpose.VALUE:
+            evaluation.use = Purpose.KIND
             if isinstance(value, list | tuple):  # DaCe leaves its items as they are, too
                 del self.evaluations[count:]
         if keeps and isinstance(made, ast.Name):
@@ -204,25 +204,25 @@ class Recorder:
     ) -> Evaluation | None:
         """The evaluation with which DaCe has got a value that it replaces something by."""
         if outer is not None and name.startswith(f"{outer[0]}["):  # an item of a list
-            return self._add(item(outer[1].node, int(name[len(outer[0]) + 1 : -1])), value, Use.VALUE)
+            return self._add(item(outer[1].node, int(name[len(outer[0]) + 1 : -1])), value, Purpose.VALUE)
         if isinstance(node, ast.Name) and node.id == name:
-            return self._add(node, value, Use.VALUE)
+            return self._add(node, value, Purpose.VALUE)
         last = self._evaluated
         if last is not None and (match := _OF_LOOP.fullmatch(name)):
             element = item(_listed(last.node, last.value), int(match[1]))
             part = match[2]
-            return self._add(element if part is None else item(call("list", element), int(part)), value, Use.VALUE)
+            return self._add(element if part is None else item(call("list", element), int(part)), value, Purpose.VALUE)
         if last is not None and last.value is value:
             return last
         if last is not None and isinstance(last.value, list | tuple):
             for number, each in enumerate(last.value):
                 if each is value:
-                    return self._add(item(last.node, number), value, Use.VALUE)
+                    return self._add(item(last.node, number), value, Purpose.VALUE)
         try:
             parsed = ast.parse(name, mode="eval").body
         except SyntaxError:
             return None
-        return None if isinstance(parsed, ast.Constant) else self._add(parsed, value, Use.VALUE)
+        return None if isinstance(parsed, ast.Constant) else self._add(parsed, value, Purpose.VALUE)
 
 
 def item(node: ast.expr, index: int) -> ast.expr:
@@ -305,25 +305,25 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
 
         @override
         def visit_Assert(self, node: ast.Assert) -> Any:
-            with recorder.used(Use.TRUTH):
+            with recorder.used(Purpose.TRUTH):
                 return super().visit_Assert(node)
 
     class ConditionalCodeResolver(preprocessing.ConditionalCodeResolver):
         @override
         def visit_If(self, node: ast.If) -> Any:
-            with recorder.used(Use.TRUTH):
+            with recorder.used(Purpose.TRUTH):
                 return super().visit_If(node)
 
     class CallTreeResolver(preprocessing.CallTreeResolver):
         @override
         def _eval_args(self, node: ast.Call) -> dict[Any, Any]:
-            with recorder.used(Use.BOUND):
+            with recorder.used(Purpose.BOUND):
                 return super()._eval_args(node)  # type: ignore[no-any-return]
 
     class LoopUnroller(preprocessing.LoopUnroller):
         @override
         def visit_For(self, node: ast.For) -> Any:
-            with recorder.used(Use.ITEMS):
+            with recorder.used(Purpose.ITEMS):
                 return super().visit_For(node)
 
     class RewriteSympyEquality(preprocessing.RewriteSympyEquality):

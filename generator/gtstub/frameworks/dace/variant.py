@@ -51,7 +51,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True)
-class Variant:
+class LoadedVariant:
     """
     A compiled program. `constants` are the compile-time arguments of the call that it was compiled for, and `exact` the
     types of those numbers for whose types it was compiled, because their parameters have none.
@@ -304,7 +304,7 @@ def parse_variant(
     return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library)
 
 
-def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> Variant:
+def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> LoadedVariant:
     """Finds or builds the entry of a program that was parsed for these types and this call, and loads it."""
     entry, parameters = parsed.entry(), parsed.parameters
     constants = {name: copy_of(value) for name, value in types.values.items() if name in call.places}
@@ -314,7 +314,7 @@ def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_en
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
     maker = _array_maker(parsed.build.device)
-    return Variant(
+    return LoadedVariant(
         entry.load(), parsed.stub.plan, parameters, parsed.closure, constants, exact, maker, entry, front_end
     )
 
