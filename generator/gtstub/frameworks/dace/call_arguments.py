@@ -26,21 +26,14 @@ class Arguments:
 
     @classmethod
     def of(cls, program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        """The arguments of a call of `program`; raises TypeError as `bind` does."""
-        return cls.bind(program.f.__name__, signature_of(program), args, kwargs)
-
-    @classmethod
-    def bind(
-        cls, program: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Arguments:
         """
-        Starred parameters become '__arg0' and '__kwarg_x', as in DaCe. Other names may be those of symbols. Raises
-        TypeError for an argument that is passed twice, and for too many of them.
+        The arguments of a call of `program`. Starred parameters become '__arg0' and '__kwarg_x', as in DaCe. Other
+        names may be those of symbols. Raises TypeError for an argument that is passed twice, and for too many of them.
         """
         places: dict[str, int] = {}
         named = {name: len(args) + number for number, name in enumerate(kwargs)}
         next_ = 0
-        for name, parameter in signature.parameters.items():
+        for name, parameter in signature_of(program).parameters.items():
             match parameter.kind:
                 case inspect.Parameter.VAR_POSITIONAL:
                     places |= {f"__arg{i}": place for i, place in enumerate(range(next_, len(args)))}
@@ -52,13 +45,15 @@ class Arguments:
                         places[name] = named.pop(name)
                 case _ if next_ < len(args):
                     if name in named and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
-                        raise TypeError(f"Argument '{name}' of program '{program}' is passed twice.")
+                        raise TypeError(f"Argument '{name}' of program '{program.f.__name__}' is passed twice.")
                     places[name] = next_
                     next_ += 1
                 case _ if name in named:
                     places[name] = named.pop(name)
         if next_ < len(args):
-            raise TypeError(f"Program '{program}' takes {next_} arguments by position, but {len(args)} are given.")
+            raise TypeError(
+                f"Program '{program.f.__name__}' takes {next_} arguments by position, but {len(args)} are given."
+            )
         return cls(args, kwargs, places | named)
 
     def check_complete(self, program: str, signature: inspect.Signature) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping
@@ -54,10 +55,7 @@ class StubbedProgram(Overloads):
         self._options = options
         self._fallback = fallback
         self._variants = []
-        self.__doc__ = program.f.__doc__
-        self.__module__ = program.f.__module__
-        self.__qualname__ = program.f.__qualname__
-        self.__wrapped__ = program.f
+        functools.update_wrapper(self, program.f, ("__doc__", "__module__", "__qualname__"), ())
         self.__signature__ = self._signature
         return self
 
@@ -108,7 +106,7 @@ class StubbedProgram(Overloads):
         return self._bind(*examples(self.dace_program, self._signature))
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        call = Arguments.bind(self.__name__, self._signature, args, kwargs)
+        call = Arguments.of(self.dace_program, args, kwargs)
         call.check_complete(self.__name__, self._signature)
         return call
 
@@ -226,7 +224,10 @@ def program(
         )
     how = Options(build_type, dict(dace_config), bounds)
     how.build("cpu").ingredients  # noqa: B018  raises ConfigError
-    if options and not isinstance(function, FunctionType):
+    if isinstance(function, FunctionType):
+        is_method = "." in function.__qualname__.rpartition("<locals>.")[2]  # in a class, whose body is being executed
+        function = (dace.method if is_method else dace.program)(**options)(function)
+    elif options:
         raise TypeError(f"Pass {', '.join(map(repr, options))} to dace.program(), which has made this program.")
     if isinstance(function, DaceProgram):
         return StubbedProgram.make(function, how, fallback=fallback)
@@ -234,19 +235,4 @@ def program(
         return StubbedMethod(
             lambda instance: StubbedProgram.make(function.__get__(instance, type(instance)), how, fallback=fallback)
         )
-    if not isinstance(function, FunctionType):
-        raise TypeError(f"gtstub.program() takes a function or a DaCe program, not '{type(function).__name__}'.")
-    if _is_method(function):
-        return program(
-            dace.method(**options)(function),
-            fallback=fallback,
-            build_type=build_type,
-            dace_config=dace_config,
-            bounds=bounds,
-        )
-    return StubbedProgram.make(dace.program(**options)(function), how, fallback=fallback)
-
-
-def _is_method(function: Any) -> bool:
-    """Whether a function is defined in a class, whose body is being executed."""
-    return "." in function.__qualname__.rpartition("<locals>.")[2]
+    raise TypeError(f"gtstub.program() takes a function or a DaCe program, not '{type(function).__name__}'.")
