@@ -222,9 +222,9 @@ def test_a_map_calls_in_threads() -> None:
 
 def test_sections_of_openmp_call_in_threads() -> None:
     sdfg = inner.to_sdfg()
-    assert not calls_in_parallel(sdfg)
+    assert not calls_in_parallel(sdfg, ())
     sdfg.openmp_sections = True
-    assert calls_in_parallel(sdfg)
+    assert calls_in_parallel(sdfg, ())
 
 
 # --- What cannot be carried -------------------------------------------------------------------------------------------

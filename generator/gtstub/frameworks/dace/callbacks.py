@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import dace
-from dace import data, dtypes, nodes
+from dace import data, dtypes
 
 from gtstub.errors import SignatureError
+from gtstub.sdfg.dataflow import around
+from gtstub.sdfg.model import Container, Node, Sdfg, states_in
 from gtstub.signature.expressions import Expression, polynomial
 from gtstub.signature.model import CallbackArgument, CallbackValue, checked_dtype
 
@@ -45,51 +47,41 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
     )
 
 
-def calls_in_parallel(sdfg: dace.SDFG) -> bool:
-    """Whether several threads may call callbacks: those of a map, or of the sections of OpenMP in a state."""
-    sections = any(each.openmp_sections for each in sdfg.all_sdfgs_recursive())
-    return sections or any(call.maps for call in _calls(sdfg, ()))
-
-
-def check_devices(sdfg: dace.SDFG) -> None:
-    """Raises SignatureError if a kernel on a GPU calls a callback, or if one is given an array on a GPU."""
-    for call in _calls(sdfg, ()):
-        if any(entry.map.schedule in dtypes.GPU_SCHEDULES for entry in call.maps):
-            raise SignatureError(
-                f"Callback '{call.name}' of SDFG '{sdfg.name}' is called by a kernel, which cannot call functions of"
-                " the host."
-            )
-        for array in call.arrays:
-            if array.storage is dtypes.StorageType.GPU_Global:
-                raise SignatureError(
-                    f"Callback '{call.name}' of SDFG '{sdfg.name}' takes an array on the GPU; copy it to the"
-                    " host first."
-                )
-
-
 @dataclasses.dataclass(frozen=True)
-class _Call:
+class CallbackCall:
     """A tasklet that calls a callback, the maps that contain it, and the data that it takes and gives."""
 
     name: str
-    maps: tuple[nodes.MapEntry, ...]
-    arrays: tuple[data.Data, ...]
+    maps: tuple[Node, ...]
+    containers: tuple[Container, ...]
 
 
-def _calls(sdfg: dace.SDFG, outer: tuple[nodes.MapEntry, ...]) -> Iterator[_Call]:
+def calls_of(callbacks: Collection[str], sdfg: Sdfg, outer: tuple[Node, ...] = ()) -> Iterator[CallbackCall]:
     """All calls of callbacks, also those of nested SDFGs. `outer` are the maps that contain the SDFG."""
-    callbacks = {name for name, type_ in sdfg.symbols.items() if isinstance(type_, dtypes.callback)}
-    for state in sdfg.states():
-        scopes = state.scope_dict()
-        for node in state.nodes():
-            maps, entry = list(outer), scopes[node]
-            while entry is not None:
-                maps.append(entry)
-                entry = scopes[entry]
-            if isinstance(node, nodes.NestedSDFG):
-                yield from _calls(node.sdfg, tuple(maps))
-            if isinstance(node, nodes.Tasklet):
-                arrays = {edge.data.data for edge in state.all_edges(node) if edge.data.data is not None}
-                for name in callbacks:
-                    if name in node.code.as_string:
-                        yield _Call(name, tuple(maps), tuple(sdfg.arrays[each] for each in sorted(arrays)))
+    for state in states_in(sdfg):
+        for node in state.nodes.values():
+            maps = (*outer, *around(state, node))
+            for name in (each for each in callbacks if each in node.code):
+                data = {edge.data for edge in state.edges if node.id in (edge.src, edge.dst) and edge.data}
+                yield CallbackCall(name, maps, tuple(sdfg.containers[each] for each in sorted(data)))
+            if node.sdfg is not None:
+                yield from calls_of([name for name, text in node.mapping.items() if text in callbacks], node.sdfg, maps)
+
+
+def calls_in_parallel(sdfg: dace.SDFG, calls: Iterable[CallbackCall]) -> bool:
+    """Whether several threads may call callbacks: those of a map, or of the sections of OpenMP in a state."""
+    return any(each.openmp_sections for each in sdfg.all_sdfgs_recursive()) or any(call.maps for call in calls)
+
+
+def check_devices(sdfg: str, calls: Iterable[CallbackCall]) -> None:
+    """Raises SignatureError if a kernel on a GPU calls a callback, or if one is given an array on a GPU."""
+    for call in calls:
+        if any(entry.schedule.startswith("GPU_") for entry in call.maps):
+            raise SignatureError(
+                f"Callback '{call.name}' of SDFG '{sdfg}' is called by a kernel, which cannot call functions of the"
+                " host."
+            )
+        if any(each.storage == "GPU_Global" for each in call.containers):
+            raise SignatureError(
+                f"Callback '{call.name}' of SDFG '{sdfg}' takes an array on the GPU; copy it to the host first."
+            )

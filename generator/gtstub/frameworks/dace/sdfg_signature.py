@@ -12,7 +12,7 @@ from gtstub import settings
 from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
-from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, check_devices
+from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
 from gtstub.sdfg.read import SdfgError, json_in, of_document
@@ -64,13 +64,13 @@ def sdfg_signature(
     callbacks: dict[str, CallbackArgument] = {}
     shapes = None if has_domains else ShapeReader(name, roles)
     described = sdfg.arglist()
-    has_callbacks = any(isinstance(each.dtype, dace.callback) for each in described.values())
-    is_parallel = has_callbacks and calls_in_parallel(sdfg)
-    if has_callbacks:
-        check_devices(sdfg)
+    calls = [*calls_of([name for name, each in described.items() if isinstance(each.dtype, dace.callback)], read)]
+    check_devices(name, calls)
     for argument, descriptor in described.items():
         if isinstance(descriptor.dtype, dace.callback):
-            callbacks[argument] = callback_argument(name, argument, descriptor.dtype, is_parallel=is_parallel)
+            callbacks[argument] = callback_argument(
+                name, argument, descriptor.dtype, is_parallel=calls_in_parallel(sdfg, calls)
+            )
             continue
         is_scalar = isinstance(descriptor, dace.data.Scalar)
         fixed = read.containers.get(argument)
