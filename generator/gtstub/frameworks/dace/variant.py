@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -30,9 +29,8 @@ from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import recording
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
-from gtstub.plan.model import AxisValue, CallPlan, Value
-from gtstub.signature.dtypes import NAMES, DType
-from gtstub.signature.expressions import Expression, symbol
+from gtstub.plan.model import CallPlan
+from gtstub.signature.expressions import Expression, polynomial
 from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
@@ -53,12 +51,14 @@ class Options:
 @dataclasses.dataclass(frozen=True)
 class LoadedVariant:
     """
-    A compiled program. `constants` are the compile-time arguments of the call that it was compiled for, and `exact` the
-    types of those numbers for whose types it was compiled, because their parameters have none.
+    A compiled program. `arrays` are the descriptors of its arguments and results, `constants` the compile-time
+    arguments of the call that it was compiled for, and `exact` the types of those numbers for whose types it was
+    compiled, because their parameters have none.
     """
 
     program: Program
     plan: CallPlan
+    arrays: Mapping[str, dace.data.Array]
     parameters: Parameters
     closure: Closure
     constants: dict[str, Any]
@@ -66,10 +66,7 @@ class LoadedVariant:
     devices_array: Callable[..., Any]
     entry: Entry
     front_end: FrontEnd
-
-    @functools.cached_property
-    def _overloads(self) -> dict[tuple[Any, ...], Overload]:
-        return {}
+    _overloads: dict[tuple[Any, ...], Overload] = dataclasses.field(init=False, default_factory=dict)
 
     def overload(self, call: Arguments) -> Overload:
         """How calls like `call` call the program; the same object for calls of the same form."""
@@ -128,57 +125,23 @@ class LoadedVariant:
         A function of the arguments before the results that makes new arrays for the results. Raises TypeError if the
         call lacks a symbol on which a size depends.
         """
-        names, plan = self.parameters.names, self.plan
-        order = [names[name] for name in (*self.parameters.passed, *self.parameters.read)]
-        place = {name: number for number, name in enumerate(order)}
-        fields = {leaf.name: leaf for leaf in plan.fields}
-        results = [fields[names[name]] for name in self.parameters.results]
-        known: dict[str, AxisValue | Value] = {
-            each.value.linear[0]: AxisValue(each.leaf, each.axis, each.name, each.value.linear[2], each.value.linear[1])
-            for each in sorted(plan.required_shapes, key=lambda each: each.name == "size")  # a size replaces a stride
-            if each.value.linear is not None and each.leaf.name in place
-        }
-        known |= {
-            each.symbol: each.later
-            for each in reversed(plan.assertions)  # the first one counts
-            if isinstance(each.later, AxisValue) and each.later.leaf.name in place
-        }
-        known |= {
-            each.name: each.source
-            for each in (*plan.slots, *plan.symbols)
-            if isinstance(each.source, AxisValue | Value) and each.source.leaf.name in place
-        }
-        sizes = {
-            (each.later.leaf.name, each.later.axis): symbol(each.symbol)
-            for each in plan.assertions
-            if isinstance(each.later, AxisValue) and each.later.name == "size"
-        }
-        sizes |= {(each.leaf.name, each.axis): each.value for each in plan.required_shapes if each.name == "size"}
-        sizes |= {
-            (slot.source.leaf.name, slot.source.axis): symbol(slot.name) * slot.source.divisor + slot.source.minus
-            for slot in (*plan.slots, *plan.symbols)
-            if isinstance(slot.source, AxisValue) and slot.source.name == "size"
-        }
-        shapes: list[tuple[DType, list[int | Expression]]] = []
-        for leaf in results:
-            fixed = [axis.fixed.size for axis in leaf.axes]
-            shape = [sizes[leaf.name, axis] if size is None else size for axis, size in enumerate(fixed)]
-            shapes.append((leaf.dtype, shape))
-        needed = {
-            name for _, shape in shapes for each in shape if isinstance(each, Expression) for name in each.symbols
-        }
-        if missing := needed - known.keys():
-            raise TypeError(f"A call of program '{plan.name}' lacks the symbol '{min(missing)}'.")
+        order = (*self.parameters.passed, *self.parameters.read)
+        symbols = _symbols_of({place: self.arrays[name] for place, name in enumerate(order) if name in self.arrays})
+        symbols |= {name: _Number(place) for place, name in enumerate(order) if name not in self.arrays}
+        results = [
+            ([_size(each) for each in array.shape], array.dtype.type)
+            for array in (self.arrays[name] for name in self.parameters.results)
+        ]
+        needed = {name for shape, _ in results for size in shape for name in size.symbols}
+        if missing := needed - symbols.keys():
+            raise TypeError(f"A call of program '{self.plan.name}' lacks the symbol '{min(missing)}'.")
 
         def allocate(*arguments: Any) -> tuple[Any, ...]:
-            symbols = {name: _value(known[name], arguments[place[known[name].leaf.name]]) for name in needed}
-
-            def size(each: int | Expression) -> int:
-                # The stub refuses arguments from which a negative size follows.
-                return each if isinstance(each, int) else max(0, each.evaluate(symbols))
-
+            values = {name: symbols[name].read(arguments) for name in needed}
             return tuple(
-                self.devices_array(tuple(map(size, shape)), NAMES_OF_NUMPY.get(dtype, dtype)) for dtype, shape in shapes
+                # The stub refuses arguments from which a negative size follows.
+                self.devices_array(tuple(max(0, size.evaluate(values)) for size in shape), dtype)
+                for shape, dtype in results
             )
 
         return allocate
@@ -189,17 +152,40 @@ DACE = FrontEnd()
 IDENTICAL = -2
 """As the host is told that an object must be the very one that was compiled in."""
 
-NAMES_OF_NUMPY = {"bool": "bool_"}
+
+@dataclasses.dataclass(frozen=True)
+class _Number:
+    """Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one."""
+
+    place: int
+    member: str = ""
+    axis: int = 0
+    factor: int = 1
+    plus: int = 0
+
+    def read(self, arguments: Sequence[Any]) -> int:
+        argument = arguments[self.place]
+        found = int(getattr(argument, self.member)[self.axis] if self.member else argument)
+        return (found - self.plus) // self.factor
 
 
-def _value(source: AxisValue | Value, argument: Any) -> int:
-    if not isinstance(source, AxisValue):
-        return int(argument)
-    if source.name == "size":
-        found = argument.shape[source.axis]
-    else:
-        found = argument.strides[source.axis] // NAMES[source.leaf.dtype].size
-    return int((found - source.minus) // source.divisor)
+def _size(described: Any) -> Expression:
+    found = polynomial(str(described))
+    assert found is not None  # others are refused
+    return found
+
+
+def _symbols_of(arrays: Mapping[int, dace.data.Array]) -> dict[str, _Number]:
+    """The symbols that follow from the arguments that are arrays: from a size, or else from a stride."""
+    found: dict[str, _Number] = {}
+    for member in ("shape", "strides"):
+        for place, array in arrays.items():
+            for axis, text in enumerate(getattr(array, member)):
+                if (linear := _size(text).linear) is not None:
+                    name, factor, constant = linear
+                    unit = array.dtype.bytes if member == "strides" else 1
+                    found.setdefault(name, _Number(place, member, axis, unit * factor, unit * constant))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,22 +204,16 @@ class ParsedVariant:
 
     def entry(self) -> Entry:
         """Finds the entry, or builds it."""
-        found, request = self.request.find(), self.request
-        if found is not None:
+        if (found := self.request.find()) is not None:
             return found
-        library = None if settings.build_checks() else self.library
-        publish = functools.partial(
-            self.build.publish,
-            request,
-            self.sdfg,
-            self.stub,
-            self.signature,
-            self.sdfg_signature,
-            self.parameters.names,
-            library,
-        )
+        library, names = None if settings.build_checks() else self.library, self.parameters.names
+
+        def publish() -> Entry:
+            made = self.signature, self.sdfg_signature
+            return self.build.publish(self.request, self.sdfg, self.stub, *made, names, library)
+
         with self.build.context():
-            return build_once(request.cache, request.key, publish)
+            return build_once(self.request.cache, self.request.key, publish)
 
 
 def parse_variant(
@@ -297,10 +277,10 @@ def parse_variant(
     }
     if closure.again:
         ingredients["evaluated"] = list(closure.again)
-    if compiled is not None:
-        ingredients["library"] = hashlib.sha256(compiled.library.read_bytes()).hexdigest()
-    request = make_request(sdfg.name, ingredients, baked, build.cmake)
     library = None if compiled is None else compiled.library
+    if library is not None:
+        ingredients["library"] = hashlib.sha256(library.read_bytes()).hexdigest()
+    request = make_request(sdfg.name, ingredients, baked, build.cmake)
     return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library)
 
 
@@ -314,8 +294,11 @@ def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_en
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
     maker = _array_maker(parsed.build.device)
+    names = {*parameters.passed, *parameters.read, *parameters.results}
+    found = ((name, each) for name, each in parsed.sdfg.arrays.items() if name in names)
+    arrays = {name: each for name, each in found if isinstance(each, dace.data.Array)}
     return LoadedVariant(
-        entry.load(), parsed.stub.plan, parameters, parsed.closure, constants, exact, maker, entry, front_end
+        entry.load(), parsed.stub.plan, arrays, parameters, parsed.closure, constants, exact, maker, entry, front_end
     )
 
 
