@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import dace
 
 from gtstub.frameworks.dace.readings import Reading
+from gtstub.signature.expressions import Expression
+from gtstub.signature.facts import Fact
 from gtstub.signature.model import (
-    Argument,
-    Bounds,
     CallbackType,
     Dimension,
     FieldType,
     Parameter,
     ProgramSignature,
-    Role,
-    ScalarArgument,
     ScalarType,
     SdfgSignature,
-    Shapes,
     Type,
     checked_dtype,
 )
@@ -100,40 +97,15 @@ def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
 def renamed(signature: SdfgSignature, names: Mapping[str, str]) -> SdfgSignature:
     """The signature of an SDFG with other names of arguments."""
 
-    def name(old: str) -> str:
-        return names.get(old, old)
+    def new(value: Any, member: str = "") -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(new, value))
+        if isinstance(value, str) and member in ("name", "array", "table"):
+            return names.get(value, value)
+        if not dataclasses.is_dataclass(value) or isinstance(value, type | Expression | Fact):
+            return value
+        members = {each.name: new(getattr(value, each.name), each.name) for each in dataclasses.fields(value)}
+        return dataclasses.replace(value, **members)
 
-    def roles(symbol: ScalarArgument) -> ScalarArgument:
-        return dataclasses.replace(
-            symbol, name=name(symbol.name), roles=tuple(Role(name(r.array), r.axis, r.property) for r in symbol.roles)
-        )
-
-    def argument(each: Argument) -> Argument:
-        return roles(each) if isinstance(each, ScalarArgument) else dataclasses.replace(each, name=name(each.name))
-
-    return dataclasses.replace(
-        signature,
-        arguments=tuple(map(argument, signature.arguments)),
-        shapes=signature.shapes
-        and Shapes(
-            tuple(map(roles, signature.shapes.symbols)),
-            tuple(dataclasses.replace(each, array=name(each.array)) for each in signature.shapes.requirements),
-        ),
-        bounds=signature.bounds and _bounds(signature.bounds, name),
-    )
-
-
-def _bounds(bounds: Bounds, name: Callable[[str], str]) -> Bounds:
-    claims = tuple(
-        dataclasses.replace(
-            claim,
-            uses=tuple(dataclasses.replace(use, array=name(use.array)) for use in claim.uses),
-            follows=tuple(
-                dataclasses.replace(each, table=name(each.table), array=each.array and name(each.array))
-                for each in claim.follows
-            ),
-        )
-        for claim in bounds.claims
-    )
-    unknown = tuple(dataclasses.replace(each, array=name(each.array)) for each in bounds.unknown)
-    return dataclasses.replace(bounds, claims=claims, unknown=unknown)
+    changed = {member: new(getattr(signature, member)) for member in ("arguments", "shapes", "bounds")}
+    return dataclasses.replace(signature, **changed)
