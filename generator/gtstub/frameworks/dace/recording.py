@@ -17,7 +17,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
-from typing import Any, override
+from typing import Any
 
 from dace import symbolic
 from dace.frontend.common import op_repository
@@ -285,80 +285,56 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
     def flatten_callback(func: Any, node: ast.Call, global_vars: dict[str, Any]) -> Any:
         return recorder.hold(lambda: flatten(func, node, global_vars))
 
-    class GlobalResolver(preprocessing.GlobalResolver):
-        @override
-        def global_value_to_node(
-            self,
-            value: Any,
-            parent_node: Any,
-            qualname: str,
-            recurse: bool = False,
-            detect_callables: bool = False,
-            keep_object: bool = False,
-        ) -> ast.AST | None:
-            def make() -> ast.AST | None:
-                return before.global_value_to_node(  # type: ignore[no-any-return]
-                    self, value, parent_node, qualname, recurse, detect_callables, keep_object
-                )
+    def global_value_to_node(
+        resolver: Any,
+        value: Any,
+        parent_node: Any,
+        qualname: str,
+        recurse: bool = False,
+        detect_callables: bool = False,
+        keep_object: bool = False,
+    ) -> ast.AST | None:
+        def make() -> ast.AST | None:
+            return make_node(  # type: ignore[no-any-return]
+                resolver, value, parent_node, qualname, recurse, detect_callables, keep_object
+            )
 
-            return recorder.replace(make, value, parent_node, qualname, keeps=keep_object)
+        return recorder.replace(make, value, parent_node, qualname, keeps=keep_object)
 
-        @override
-        def visit_Assert(self, node: ast.Assert) -> Any:
-            with recorder.used(Purpose.TRUTH):
-                return super().visit_Assert(node)
+    def used(class_: type, method: str, purpose: Purpose | None) -> tuple[type, str, Callable[..., Any]]:
+        function = getattr(class_, method)
 
-    class ConditionalCodeResolver(preprocessing.ConditionalCodeResolver):
-        @override
-        def visit_If(self, node: ast.If) -> Any:
-            with recorder.used(Purpose.TRUTH):
-                return super().visit_If(node)
+        def observed(visitor: Any, node: ast.AST) -> Any:
+            with recorder.used(purpose):
+                return function(visitor, node)
 
-    class CallTreeResolver(preprocessing.CallTreeResolver):
-        @override
-        def _eval_args(self, node: ast.Call) -> dict[Any, Any]:
-            with recorder.used(Purpose.BOUND):
-                return super()._eval_args(node)  # type: ignore[no-any-return]
-
-    class LoopUnroller(preprocessing.LoopUnroller):
-        @override
-        def visit_For(self, node: ast.For) -> Any:
-            with recorder.used(Purpose.ITEMS):
-                return super().visit_For(node)
-
-    class RewriteSympyEquality(preprocessing.RewriteSympyEquality):
-        @override
-        def visit_Compare(self, node: ast.Compare) -> Any:
-            with recorder.used(None):
-                return super().visit_Compare(node)
+        return class_, method, observed
 
     def length(visitor: Any, sdfg: Any, state: Any, value: Any) -> Any:
         recorder.measure(value)
         return measure(visitor, sdfg, state, value)
 
-    before = preprocessing.GlobalResolver
     functions = op_repository.Replacements._rep
-    measure = functions["len"]
-    new = {
-        astutils: (evalnode,),
-        preprocessing: (
-            preprocess_dace_program,
-            flatten_callback,
-            GlobalResolver,
-            ConditionalCodeResolver,
-            CallTreeResolver,
-            LoopUnroller,
-            RewriteSympyEquality,
-        ),
-        newast: (parse_dace_program,),
-    }
-    places: list[tuple[dict[str, Any], str, Any]] = [(functions, "len", length)]
-    places += [(vars(module), each.__name__, each) for module, all_ in new.items() for each in all_]
-    old = [(names, name, names[name]) for names, name, _ in places]
+    measure, make_node = functions["len"], preprocessing.GlobalResolver.global_value_to_node
+    places = (
+        (astutils, "evalnode", evalnode),
+        (newast, "parse_dace_program", parse_dace_program),
+        (preprocessing, "preprocess_dace_program", preprocess_dace_program),
+        (preprocessing, "flatten_callback", flatten_callback),
+        (preprocessing.GlobalResolver, "global_value_to_node", global_value_to_node),
+        used(preprocessing.GlobalResolver, "visit_Assert", Purpose.TRUTH),
+        used(preprocessing.ConditionalCodeResolver, "visit_If", Purpose.TRUTH),
+        used(preprocessing.CallTreeResolver, "_eval_args", Purpose.BOUND),
+        used(preprocessing.LoopUnroller, "visit_For", Purpose.ITEMS),
+        used(preprocessing.RewriteSympyEquality, "visit_Compare", None),
+    )
+    old = [(place, name, getattr(place, name)) for place, name, _ in places]
     try:
-        for names, name, each in places:
-            names[name] = each
+        functions["len"] = length
+        for place, name, each in places:
+            setattr(place, name, each)
         yield recorder
     finally:
-        for names, name, each in old:
-            names[name] = each
+        functions["len"] = measure
+        for place, name, each in old:
+            setattr(place, name, each)
