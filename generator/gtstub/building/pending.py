@@ -90,30 +90,21 @@ class PendingEntry(Future[Entry]):
 
     def build(self) -> None:
         """Builds without waiting for this rank's turn, unless another process builds the entry; waits until done."""
-        try:
-            if not self.begin():
-                self._wait()
-        except BaseException as error:
-            self.set_exception(error)
+        self.wait(self.begin)
         concurrent.futures.wait([self])
 
-    def wait(self) -> None:
-        """Waits until another process has published the entry, or builds it when it is this rank's turn."""
+    def wait(self, begin: Callable[[], bool] = lambda: False) -> None:
+        """
+        Waits until another process has published the entry, or builds it when it is this rank's turn, unless `begin`
+        does so first.
+        """
         try:
-            self._wait()
+            if not begin():
+                watches, turn = [self._lowering, self._building], self._ranks.turn(self.key)
+                waiter = Waiter(self._cache, self.key, watches, turn, settings.builder_grace(), self._check_failure)
+                self._go_on(waiter.wait(self._claim))
         except BaseException as error:
             self.set_exception(error)
-
-    def _wait(self) -> None:
-        waiter = Waiter(
-            self._cache,
-            self.key,
-            [self._lowering, self._building],
-            self._ranks.turn(self.key),
-            settings.builder_grace(),
-            self._check_failure,
-        )
-        self._go_on(waiter.wait(self._claim))
 
     # --- Failures -----------------------------------------------------------------------------------------------------
     # All ranks of a run would fail in the same way, one after the other. So the first one writes its error to a note,

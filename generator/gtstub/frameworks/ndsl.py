@@ -206,10 +206,8 @@ class _Stubbed:
 
     def _variant(self, compiled: CompiledSDFG, call: Arguments) -> LoadedVariant:
         front_end, options = _Ndsl(), Options(Config.get("compiler", "build_type"), _flags(), bounds=True)
-        types, library = types_of(self.daceprog, call.args, call.kwargs), Path(compiled.filename)
-        parsed = parse_variant(
-            self.daceprog, call.args, call.kwargs, types, call, options, front_end, Compiled(compiled.sdfg, library)
-        )
+        types, made = types_of(self.daceprog, call.args, call.kwargs), Compiled(compiled.sdfg, Path(compiled.filename))
+        parsed = parse_variant(self.daceprog, call.args, call.kwargs, types, call, options, front_end, made)
         return build_variant(parsed, types, call, front_end)
 
     def _finished(self, call: Callable[..., Any], variant: LoadedVariant) -> Callable[..., Any]:

@@ -29,22 +29,12 @@ def dace_versions() -> dict[str, Any]:
 
 
 @functools.cache
-def _version(package: str) -> str:
-    return distribution(package).version
-
-
 def version_of(package: str) -> list[str]:
-    """The version of a package, with a digest of its files if it is installed in editable mode."""
-    return [_version(package), *_edited(package)]
-
-
-@functools.cache
-def _edited(package: str) -> tuple[str, ...]:
-    """A digest of the file sizes and times of a package in editable mode; empty for other packages."""
+    """The version of a package, with a digest of the sizes and times of its files if it is in editable mode."""
     installed = distribution(package)
     if not json.loads(installed.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable"):
-        return ()
+        return [installed.version]
     directory = Path(str(importlib.import_module(package).__file__)).parent
     stats = [(str(file.relative_to(directory)), file.stat()) for file in sorted(directory.glob("**/*.py"))]
     text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
-    return (hashlib.sha256(text.encode()).hexdigest(),)
+    return [installed.version, hashlib.sha256(text.encode()).hexdigest()]

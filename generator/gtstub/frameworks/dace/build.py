@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -83,8 +85,13 @@ class Build:
 
     @property
     def cmake(self) -> tuple[str, list[str]]:
-        """What DaCe passes to CMake: a C++ compiler, or nothing for CMake's choice, and arguments."""
-        return dace_config.for_cmake(self.settings)
+        """
+        The C++ compiler that DaCe names to CMake, and the arguments that it passes besides its own. The first is empty
+        if CXX has arguments, because then CMake must separate them.
+        """
+        settings = self.settings
+        cxx = settings["compiler.cpu.executable"].value or os.environ.get("CXX") or "c++"
+        return cxx if len(cxx.split()) == 1 else "", shlex.split(settings["compiler.extra_cmake_args"].value)
 
     @property
     def ingredients(self) -> dict[str, Any]:

@@ -82,12 +82,10 @@ def closure_of(
         maker.compare(Reading(function, ("__code__",), f"{function.__name__}.__code__"))
     arrays: dict[str, Reading] = {}
     shared: list[tuple[Reading, str]] = []
-    bound = Counter[int]()
     place = {}
     for name, (source, _, evaluator, _) in program.resolver.closure_arrays.items():
         array = evaluator()
         place[name] = id(array)
-        bound[id(array)] += 1
         found = [reading for reading, value in maker.arrays if value is array]
         found = sorted(found, key=lambda reading: reading.source != source) or [
             reading for reading, _ in maker.arrays if reading.source == source
@@ -101,6 +99,7 @@ def closure_of(
         arrays[name] = readings[0]
         shared += [(reading, name) for reading in readings[1:]]
     sources = {reading.identity for reading in (*arrays.values(), *(reading for reading, _ in shared))}
+    bound = Counter(place.values())
     for reading, value in maker.arrays:
         if id(value) not in bound and reading.then(*front_end.steps(value)).identity not in sources:
             maker.compare_type(reading)
@@ -148,9 +147,8 @@ class _Maker:
             self._passed.setdefault(id(value), source)
         has_items = _is_iterable(value) or (use is Purpose.ITEMS and isinstance(value, Iterable))
         is_path = dtypes.is_array(value) or isinstance(value, list | tuple)  # whose items are at paths, too
-        if (use is Purpose.TRUTH and not is_plain(value)) or (
-            use in (Purpose.VALUE, Purpose.ITEMS) and has_items and not is_path
-        ):
+        is_gone_over = use in (Purpose.VALUE, Purpose.ITEMS) and has_items and not is_path
+        if is_gone_over or (use is Purpose.TRUTH and not is_plain(value)):
             return End.READ if self._read_plain(source, value) else self._evaluate_again(names, node, evaluation)
         self._read(source, value, Purpose.VALUE if use is Purpose.ITEMS else use)
         if evaluation.is_measured and not is_plain(value):

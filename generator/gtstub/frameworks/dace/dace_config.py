@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 import os
-import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -114,15 +113,6 @@ def ingredients(
     }
 
 
-def for_cmake(settings: Mapping[str, Setting], environ: Mapping[str, str] = os.environ) -> tuple[str, list[str]]:
-    """
-    The C++ compiler that DaCe names to CMake, and the arguments that it passes besides its own. The first is empty if
-    CXX has arguments, because then CMake must separate them.
-    """
-    cxx = settings["compiler.cpu.executable"].value or environ.get("CXX") or "c++"
-    return cxx if len(cxx.split()) == 1 else "", shlex.split(settings["compiler.extra_cmake_args"].value)
-
-
 def defaults() -> dict[str, Any]:
     """All settings of the file by name."""
     return {name: setting.value for name, setting in _of_file().items()}
@@ -186,7 +176,7 @@ def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHI
 
     Raises ConfigError as `configuration` does, and if DaCe was imported with other values that are fixed since then.
     """
-    from dace import Config
+    from dace.config import Config, set_temporary
 
     from gtstub.frameworks.dace.internals import fixed_settings
 
@@ -201,17 +191,11 @@ def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHI
                 f"DaCe was imported with '{name}' = {value!r}, but gtstub builds with {settings[name].value!r}:"
                 f" remove it from '{Config.cfg_filename()}', or set it in 'DACE_{name.replace('.', '_')}'."
             )
-    before = {}
-    for name, setting in settings.items():
-        try:
-            before[name] = Config.get(name)
-        except KeyError:  # The file lists the settings of the newest supported DaCe; older ones lack some.
-            if setting.by == "dace_config":
-                raise ConfigError(f"The installed DaCe has no setting '{name}'.") from None
-    try:
-        for name in before:
-            Config.set(*name.split("."), value=settings[name].value)
+    with contextlib.ExitStack() as changed:
+        for name, setting in settings.items():
+            try:
+                changed.enter_context(set_temporary(*name.split("."), value=setting.value))
+            except KeyError:  # The file lists the settings of the newest supported DaCe; older ones lack some.
+                if setting.by == "dace_config":
+                    raise ConfigError(f"The installed DaCe has no setting '{name}'.") from None
         yield
-    finally:
-        for name, value in before.items():
-            Config.set(*name.split("."), value=value)

@@ -201,14 +201,15 @@ class Names:
         body = bound.visit(astutils.copy_tree(node))
         if convert is not None:
             body = ast.Call(func=bound.fixed(convert), args=[body], keywords=[])
-        inner = ast.Lambda(args=_arguments_of(bound.passed), body=body)
-        outer = ast.Expression(ast.Lambda(args=_arguments_of(bound.cells), body=inner))
+        for names in (bound.passed, bound.cells):
+            args = [ast.arg(arg=name) for name in names]
+            body = ast.Lambda(ast.arguments([], args, kwonlyargs=[], kw_defaults=[], defaults=[]), body)
         globals_ = self._scope.function.__globals__
-        made = eval(compile(ast.fix_missing_locations(outer), source, "eval"), globals_)
+        made = eval(compile(ast.fix_missing_locations(ast.Expression(body)), source, "eval"), globals_)
         code = made(*bound.cells).__code__
         cells = tuple(bound.cells[name] for name in code.co_freevars)
-        names = tuple(bound.passed.values())
-        return Reading(Again(FunctionType(code, globals_, source, None, cells), names, convert), (), source)
+        function = FunctionType(code, globals_, source, None, cells)
+        return Reading(Again(function, tuple(bound.passed.values()), convert), (), source)
 
 
 class _Expanded(ast.NodeTransformer):
@@ -276,11 +277,6 @@ def _with_steps(node: ast.expr, steps: Iterable[Step]) -> ast.expr:
         else:
             node = ast.Subscript(value=node, slice=ast.Constant(value=step[0]), ctx=ast.Load())
     return node
-
-
-def _arguments_of(names: Iterable[str]) -> ast.arguments:
-    args = [ast.arg(arg=name) for name in names]
-    return ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[])
 
 
 def _parameters(code: CodeType) -> tuple[str, ...]:

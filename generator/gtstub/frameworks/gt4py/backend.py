@@ -16,15 +16,17 @@ from gt4py.next.program_processors.runners.dace.workflow import common as dace_w
 from gtstub import _host, settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request, make_request
-from gtstub.frameworks.gt4py import fingerprint, options, runner
+from gtstub.frameworks.gt4py import fingerprint, options
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     CompilationArtifact,
     ConcreteProgramDef,
     ExecutableProgram,
     make_dace_backend,
+    replace_default_runner,
 )
 from gtstub.frameworks.gt4py.parsing import Parsing, uncached
+from gtstub.frameworks.gt4py.runner import FindingRunner
 from gtstub.frameworks.gt4py.workflow import (
     FindingTransforms,
     KeepingLowering,
@@ -177,7 +179,7 @@ def make_backend(
     compilation = StubCompilation(steps.compilation, dict(dace_config or {}))
     build = compilation.build
     build.ingredients  # noqa: B018  raises
-    runner.install()
+    replace_default_runner(FindingRunner)
     return StubBackend(
         name=f"{backend.name}_gtstub",
         executor=StubWorkflow(

@@ -167,12 +167,8 @@ class Reader:
     def _numpy_scalar(self, value: np.generic) -> Any:
         if value.dtype.names is not None or value.dtype.hasobject:
             return self._tagged(value.dtype.name, value.dtype, value.tolist())
-        item = (
-            value
-            if isinstance(value, np.longdouble | np.clongdouble | np.datetime64 | np.timedelta64)
-            else value.item()
-        )
-        return f"{value.dtype.name}({str(item)!r})" if item is value else f"{value.dtype.name}({item!r})"
+        has_no_item = isinstance(value, np.longdouble | np.clongdouble | np.datetime64 | np.timedelta64)
+        return f"{value.dtype.name}({(str(value) if has_no_item else value.item())!r})"
 
     def _dict(self, value: dict[Any, Any]) -> Any:
         keys = [
@@ -210,8 +206,11 @@ class Reader:
         A program or operator that gt4py has parsed: its syntax tree, and the objects that its names mean. `used` has
         the names in its function: the tree has the values of constants, but no longer their names.
         """
-        tree = stage.past_node if isinstance(stage, PASTProgramDef) else stage.foast_node
-        name = self._tree(stage, tree, trees.digest_of_stage(stage, describe), stage.closure_vars, used)
+        if isinstance(stage, PASTProgramDef):
+            tree, digest = stage.past_node, trees.digest(stage.past_node, describe)
+        else:
+            tree, digest = stage.foast_node, trees.digest_of_operator(stage, describe)
+        name = self._tree(stage, tree, digest, stage.closure_vars, used)
         return {"name": name, "grid_type": self.describe(stage.grid_type)}
 
     def _operator(self, operator: Any) -> Any:

@@ -99,29 +99,22 @@ def _members(descriptors: Mapping[str, Any], member: str, convert: Callable[[Any
 # --- Offset providers -------------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class _Table:
-    """
-    The parts of a table that gt4py may compile in: the digest of its `content`, on which static domains depend, and its
-    `largest` index, which determines the size of the codomain.
-    """
-
-    content: str
-    largest: int
-
-
 @once_per_object  # because many programs use the same table
-def _table(element: Any) -> _Table:
+def _table(element: Any) -> tuple[str, int]:
+    """
+    The parts of a table that gt4py may compile in: the digest of its content, on which static domains depend, and its
+    largest index, which determines the size of the codomain.
+    """
     content = element.asnumpy()
     digest = hashlib.sha256(f"{content.dtype.str}{content.shape}".encode())
     digest.update(np.ascontiguousarray(content))
-    return _Table(digest.hexdigest(), int(content.max(initial=-1)))
+    return digest.hexdigest(), int(content.max(initial=-1))
 
 
 def _provider_element(element: Any) -> Any:
     if not common.is_neighbor_table(element):
         return describe(element)
-    return {"type": describe(element.__gt_type__()), "content": _table(element).content}
+    return {"type": describe(element.__gt_type__()), "content": _table(element)[0]}
 
 
 def _sizes(offset_provider: Mapping[str, Any]) -> dict[str, int]:
@@ -129,7 +122,7 @@ def _sizes(offset_provider: Mapping[str, Any]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for element in filter(common.is_neighbor_table, offset_provider.values()):
         type_ = element.__gt_type__()
-        found = ((type_.source_dim, int(element.ndarray.shape[0])), (type_.codomain, _table(element).largest + 1))
+        found = ((type_.source_dim, int(element.ndarray.shape[0])), (type_.codomain, _table(element)[1] + 1))
         for dimension, size in found:
             name = f"{dimension.value}.size"
             sizes[name] = max(sizes.get(name, 0), size)

@@ -14,7 +14,7 @@ from gt4py.next.otf import runners
 
 from gtstub.building.orphans import end_with_parent
 from gtstub.building.pending import done
-from gtstub.frameworks.gt4py.internals import prepare_workers, replace_default_runner
+from gtstub.frameworks.gt4py.internals import prepare_workers
 from gtstub.frameworks.gt4py.stages import FoundProgramDef
 
 
@@ -43,8 +43,3 @@ class FindingRunner:
 
 
 _from_config = runners.from_config
-
-
-def install() -> None:
-    """Installs `FindingRunner` as gt4py's default runner, now and whenever gt4py creates a new one."""
-    replace_default_runner(FindingRunner)

@@ -13,7 +13,7 @@ from typing import Any
 
 from gt4py.eve import concepts
 from gt4py.next import common
-from gt4py.next.ffront.stages import FOASTOperatorDef, PASTProgramDef
+from gt4py.next.ffront.stages import FOASTOperatorDef
 from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
@@ -26,15 +26,9 @@ def digest(tree: Any, describe: Callable[[Any], Any]) -> str:
     return hashlib.sha256("\n".join(_Text(describe).of(tree)).encode()).hexdigest()
 
 
-def digest_of_stage(stage: FOASTOperatorDef | PASTProgramDef, describe: Callable[[Any], Any]) -> str:
-    """The digest of the tree of an operator, which gt4py does not change any more, or of a program."""
-    if isinstance(stage, PASTProgramDef):
-        return digest(stage.past_node, describe)
-    return _digest_of_operator(stage, describe)
-
-
 @once_per_object  # because many programs use the same operators
-def _digest_of_operator(stage: FOASTOperatorDef, describe: Callable[[Any], Any]) -> str:
+def digest_of_operator(stage: FOASTOperatorDef, describe: Callable[[Any], Any]) -> str:
+    """The digest of the tree of an operator, which gt4py does not change any more."""
     return digest(stage.foast_node, describe)
 
 
