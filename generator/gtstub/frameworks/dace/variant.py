@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -63,7 +64,6 @@ class LoadedVariant:
     closure: Closure
     constants: dict[str, Any]
     exact: Mapping[str, tuple[type, ...]]
-    devices_array: Callable[..., Any]
     entry: Entry
     front_end: FrontEnd
     _overloads: dict[tuple[Any, ...], Overload] = dataclasses.field(init=False, default_factory=dict)
@@ -137,10 +137,12 @@ class LoadedVariant:
             raise TypeError(f"A call of program '{self.plan.name}' lacks the symbol '{min(missing)}'.")
 
         def allocate(*arguments: Any) -> tuple[Any, ...]:
+            # Here, because only a GPU's program that makes its results needs cupy.
+            empty = np.empty if self.plan.device == "cpu" else importlib.import_module("cupy").empty
             values = {name: symbols[name].read(arguments) for name in needed}
             return tuple(
                 # The stub refuses arguments from which a negative size follows.
-                self.devices_array(tuple(max(0, size.evaluate(values)) for size in shape), dtype)
+                empty(tuple(max(0, size.evaluate(values)) for size in shape), dtype)
                 for shape, dtype in results
             )
 
@@ -293,12 +295,11 @@ def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_en
         for name, descriptor in types.descriptors.items()
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
-    maker = _array_maker(parsed.build.device)
     names = {*parameters.passed, *parameters.read, *parameters.results}
     found = ((name, each) for name, each in parsed.sdfg.arrays.items() if name in names)
     arrays = {name: each for name, each in found if isinstance(each, dace.data.Array)}
     return LoadedVariant(
-        entry.load(), parsed.stub.plan, arrays, parameters, parsed.closure, constants, exact, maker, entry, front_end
+        entry.load(), parsed.stub.plan, arrays, parameters, parsed.closure, constants, exact, entry, front_end
     )
 
 
@@ -331,18 +332,6 @@ def _parameters(
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
     read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks}
     return Parameters(tuple(passed), read, results_of(arguments))
-
-
-def _array_maker(device: Device) -> Callable[..., Any]:
-    if device == "cpu":
-        return np.empty
-
-    def make(*args: Any, **kwargs: Any) -> Any:
-        import cupy  # Here, because only programs for a GPU that have results need it.
-
-        return cupy.empty(*args, **kwargs)
-
-    return make
 
 
 _NAMES = (
