@@ -97,7 +97,7 @@ def test_conditions_hold_when_their_text_does(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a < b", "a <= b", "a > b", "a >= b", "a == b", "a != b", "flag", "not flag"])
 def test_negated_conditions_hold_when_their_text_does_not(text: str) -> None:
-    found = conditions.negated(text, SCOPE)
+    found = conditions.none_of(conditions.read(text, SCOPE))
     assert found is not None
     for values in GIVEN:
         assert all(holds(each, values) for each in found) != bool(eval(text, {}, dict(values))), values
@@ -113,7 +113,7 @@ def test_other_conditions_are_not_known(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a < b and flag", "unknown", "not (a < b and flag)", "True"])
 def test_several_conditions_have_no_negation(text: str) -> None:
-    assert conditions.negated(text, SCOPE) is None
+    assert conditions.none_of(conditions.read(text, SCOPE)) is None
 
 
 # --- Loops ------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def choice(text: str, scope: Scope, number: int) -> tuple[Conditions, Conditions
     if depends_on_data and scope.evaluates_both:
         return (), ()
     holds = None if depends_on_data else read(text, scope)
-    fails = _none_of(holds)
+    fails = none_of(holds)
     fact = None if depends_on_data else scope.fact(text)
     if fact is None:
         fact = symbol(f"{'__unknown_data_' if depends_on_data else '__unknown_scalars_'}{number}")
@@ -82,7 +82,7 @@ def _conditions(tree: ast.expr, scope: Scope) -> Conditions | None:
             parts = [_conditions(each, scope) for each in values]
             return None if None in parts else tuple(each for part in parts for each in part or ())
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _none_of(_conditions(operand, scope))
+            return none_of(_conditions(operand, scope))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
             relation = _RELATIONS.get(type(op))
@@ -101,7 +101,7 @@ _RELATIONS: Mapping[type[ast.cmpop], Callable[[Expression, Expression], Conditio
 }
 
 
-def _none_of(found: Conditions | None) -> Conditions | None:
+def none_of(found: Conditions | None) -> Conditions | None:
     """The opposite of one condition; not known for several, of which one may be false."""
     return (_not(found[0]),) if found is not None and len(found) == 1 else None
 
