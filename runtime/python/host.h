@@ -5,8 +5,7 @@
  * error, or after a Python exception. Only the thread that has entered a program and holds the GIL may use its
  * gts_py_program.
  */
-#ifndef GTSTUB_PYTHON_HOST_H
-#define GTSTUB_PYTHON_HOST_H
+#pragma once
 
 #include <pthread.h>
 
@@ -240,5 +239,3 @@ void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_
 void *const *gts_py_collection(gts_program *, uint32_t collection, void *object);
 void *gts_py_connectivity(gts_program *, uint32_t leaf, void *offset_provider);
 int gts_py_remember_provider(gts_program *, void *offset_provider);
-
-#endif

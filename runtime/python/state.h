@@ -1,6 +1,5 @@
 /* Shared by the files of the Python host: the state of the module gtstub._host. */
-#ifndef GTSTUB_PYTHON_STATE_H
-#define GTSTUB_PYTHON_STATE_H
+#pragma once
 
 #include <Python.h>
 
@@ -101,5 +100,3 @@ static inline void gts_py_free(PyObject *object)
     type->tp_free(object);
     Py_DECREF(type);
 }
-
-#endif

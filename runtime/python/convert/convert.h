@@ -4,8 +4,7 @@
  * A reader that returns int returns 0 for success. It returns -1 after it has written a refusal to argument->error, or
  * after a Python exception. The caller must hold the GIL, and the lock of the program if there is one.
  */
-#ifndef GTSTUB_PYTHON_CONVERT_H
-#define GTSTUB_PYTHON_CONVERT_H
+#pragma once
 
 #include "base/refuse.h"
 #include "python/state.h"
@@ -103,5 +102,3 @@ GTS_COLD void gts_py_refuse_tuple(gts_error *, const char *program, const char *
 
 /* Raises an exception if an offset provider of `program` is not a mapping. */
 int gts_py_check_mapping(const gts_py_state *, const char *program, PyObject *provider);
-
-#endif

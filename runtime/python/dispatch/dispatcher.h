@@ -2,8 +2,7 @@
  * Shared by the files of the Dispatcher. A Dispatcher is a program with some arguments bound, and with one compiled
  * program for each variant. Functions that return int return 0 for success and -1 after an exception.
  */
-#ifndef GTSTUB_PYTHON_DISPATCHER_H
-#define GTSTUB_PYTHON_DISPATCHER_H
+#pragma once
 
 #include "python/host.h"
 
@@ -126,5 +125,3 @@ PyObject *gts_py_prepare_variant(PyObject *self, PyObject *index);
 /* The compiled program for these arguments, borrowed, which is built first if need be; NULL after an exception. */
 PyObject *gts_py_select(gts_py_dispatcher *, PyObject **argv);
 void gts_py_free_variants(gts_py_dispatcher *);
-
-#endif

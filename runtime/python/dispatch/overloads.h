@@ -2,8 +2,7 @@
  * Shared by the files of overloads: programs whose calls may leave parameters out, and that read some of their arguments
  * themselves, as DaCe programs do. Functions that return int return 0 for success and -1 after an exception.
  */
-#ifndef GTSTUB_PYTHON_OVERLOADS_H
-#define GTSTUB_PYTHON_OVERLOADS_H
+#pragma once
 
 #include "python/dispatch/dispatcher.h"
 
@@ -99,5 +98,3 @@ PyObject *gts_py_call_overload(gts_py_overload *, PyObject *const *args, bool *r
 /* ---- overloads.c ----------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_overloads_spec;
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the Python host: changing all that a step and the steps inside it contain. */
-#ifndef GTSTUB_PYTHON_STEP_CHANGE_H
-#define GTSTUB_PYTHON_STEP_CHANGE_H
+#pragma once
 
 #include "python/step/step.h"
 
@@ -37,5 +36,3 @@ static inline gts_py_action *gts_py_action_at(const gts_place *place)
 {
     return gts_position_of(place)->role->data;
 }
-
-#endif

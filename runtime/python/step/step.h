@@ -2,8 +2,7 @@
  * Shared by the files of bound calls and steps of the Python host. Functions that return int return 0 for success and
  * -1 after an exception. Only the thread that has the GIL may use them.
  */
-#ifndef GTSTUB_PYTHON_STEP_H
-#define GTSTUB_PYTHON_STEP_H
+#pragma once
 
 #include "python/host.h"
 
@@ -102,5 +101,3 @@ extern PyType_Spec gts_py_step_spec;
 
 PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_swap_in_step(PyObject *self, PyObject *pairs);
-
-#endif
