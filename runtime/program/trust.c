@@ -63,7 +63,8 @@ typedef struct way {
 /* The path from a directory to a level. No link changes the way up. */
 static const char *way_up(size_t number)
 {
-    return UP_16 UP_16 UP_16 UP_16 "." + 3 * (LEVELS - number);
+    static const char up[] = UP_16 UP_16 UP_16 UP_16 ".";
+    return up + 3 * (LEVELS - number);
 }
 
 /* Reads the state of a level. */
