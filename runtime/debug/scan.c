@@ -1,8 +1,8 @@
 /*
  * Looks for values that are out of bounds.
  *
- * The first look reads the array once, in the order of its memory, and only answers whether there is such a value:
- * NaN and limits are compared at the same time, without a branch. If there is one, the second look counts all of them.
+ * The first look reads the array once, in the order of its memory, and only answers whether there may be such a value:
+ * NaN and limits are compared at the same time, as doubles, without a branch. If so, the second look counts all of them.
  */
 #include "debug/scan.h"
 
@@ -100,10 +100,10 @@ static look *const LOOKS[] = {
     [GTS_FLOAT32] = look_at_float32, [GTS_FLOAT64] = look_at_float64,
 };
 
-/* Whether an integer beside a limit may not be a double. */
+/* Whether an integer of 64 bits beside a limit may not be a double. */
 static bool is_rounded(double limit)
 {
-    return isfinite(limit) && fabs(limit) > (double)(INT64_C(1) << 53);
+    return isfinite(limit) && fabs(limit) >= (double)(INT64_C(1) << 53);
 }
 
 bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
@@ -111,7 +111,8 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
     const bool is_float = array->dtype >= GTS_FLOAT32;
     bounds.refuses_nan = bounds.refuses_nan && is_float;
     gts_places found;
-    if (!is_float && (is_rounded(bounds.low) || is_rounded(bounds.high)))
+    if (!is_float && gts_dtype_size(array->dtype) == sizeof(int64_t) &&
+        (is_rounded(bounds.low) || is_rounded(bounds.high)))
         return !gts_is_empty(array); /* the second look decides */
     if ((!bounds.refuses_nan && bounds.low == -INFINITY && bounds.high == INFINITY) || !gts_find_places(array, &found))
         return false;

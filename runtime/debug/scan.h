@@ -21,7 +21,7 @@ typedef struct gts_finding {
     const void *element;     /* at this index */
 } gts_finding;
 
-/* Whether an element may be out of bounds: gts_scan_find() decides. Reads the array once, in the order of its memory. */
+/* Whether an element may be out of bounds: gts_scan_find() decides. Reads the array at most once. */
 bool gts_scan_finds(const gts_array *array, gts_bounds bounds);
 
 /* Finds all elements that are out of bounds, slowly. `before` is a copy from gts_pack(), or NULL. */

@@ -15,8 +15,9 @@
 
 #define VARIABLE "GTSTUB_TRUST"
 
-#define USER_SIZE 65536               /* bytes of what the system knows of a user, at most */
-#define ENTRY_SIZE ((size_t)16 << 20) /* the same with the members of a group; pages are used only as needed */
+#define USER_SIZE 65536                    /* bytes of what the system knows of a user, at most */
+#define LEAST_ENTRY_SIZE ((size_t)1 << 10) /* the same of a user or of a group with its members */
+#define MOST_ENTRY_SIZE ((size_t)16 << 20)
 
 /* One element of the setting. */
 typedef struct trusted {
@@ -50,18 +51,23 @@ typedef struct lookup {
 /* Finds a user or a group. Returns the memory of what was found, which the caller frees; NULL if there is none. */
 static char *find(gts_trusted_kind kind, lookup *self)
 {
-    char *const buffer = malloc(ENTRY_SIZE);
-    struct passwd *user = NULL;
-    struct group *group = NULL;
-    if (buffer != NULL && kind == GTS_TRUSTED_USER)
-        (void)(self->name == NULL ? getpwuid_r(self->id, &self->user, buffer, ENTRY_SIZE, &user)
-                                  : getpwnam_r(self->name, &self->user, buffer, ENTRY_SIZE, &user));
-    else if (buffer != NULL)
-        (void)(self->name == NULL ? getgrgid_r(self->id, &self->group, buffer, ENTRY_SIZE, &group)
-                                  : getgrnam_r(self->name, &self->group, buffer, ENTRY_SIZE, &group));
-    if (user != NULL || group != NULL)
-        return buffer;
-    free(buffer);
+    for (size_t size = LEAST_ENTRY_SIZE; size <= MOST_ENTRY_SIZE; size *= 4) {
+        char *const buffer = malloc(size);
+        struct passwd *user = NULL;
+        struct group *group = NULL;
+        int status = ENOMEM;
+        if (buffer != NULL && kind == GTS_TRUSTED_USER)
+            status = self->name == NULL ? getpwuid_r(self->id, &self->user, buffer, size, &user)
+                                        : getpwnam_r(self->name, &self->user, buffer, size, &user);
+        else if (buffer != NULL)
+            status = self->name == NULL ? getgrgid_r(self->id, &self->group, buffer, size, &group)
+                                        : getgrnam_r(self->name, &self->group, buffer, size, &group);
+        if (user != NULL || group != NULL)
+            return buffer;
+        free(buffer);
+        if (status != ERANGE)
+            break;
+    }
     return NULL;
 }
 

@@ -164,6 +164,9 @@ def test_every_dtype(dtype: DType, tmp_path: Path, toolchain: Toolchain) -> None
     assert found("nan; range *=-1e30:1e30", limits.max) == ""
     assert found(f"max *={limits.max - 1 if limits.bits < 64 else 1}", limits.max) == str(limits.max)
     assert found("range *=-0.5:0.5", limits.min) == (str(limits.min) if limits.min else "")
+    if limits.bits == 64:  # as a double, it is the limit
+        assert found(f"max *={2**53}", type_(2**53 + 1)) == str(2**53 + 1)
+        assert found(f"max *={2**53}", type_(2**53)) == ""
 
 
 def test_float32_is_compared_with_the_limit_itself(tmp_path: Path, toolchain: Toolchain) -> None:

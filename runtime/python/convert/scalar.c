@@ -55,6 +55,10 @@ static GTS_COLD int refuse_float(const gts_py_argument *argument, double number)
 /* Stores `number` in *value; false if it does not fit the dtype. */
 static bool store_integer(gts_dtype dtype, int64_t number, void *value)
 {
+    if (GTS_LIKELY(dtype == GTS_INT64)) {
+        memcpy(value, &number, sizeof number);
+        return true;
+    }
     if (GTS_UNLIKELY(gts_element_integer(dtype, &number) != number) || GTS_UNLIKELY(dtype == GTS_UINT64 && number < 0))
         return false;
     memcpy(value, &number, gts_dtype_size(dtype));
