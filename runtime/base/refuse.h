@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How messages begin. Their values are the path of the argument, and the name of its program, or the name alone. */
+/* How messages begin. Their values are the path of the argument and the name of its program, or the name and a storage. */
 #define GTS_ARGUMENT "Argument '%s' of program '%s' "
 #define GTS_TABLE "Connectivity '%s' of program '%s' "
 #define GTS_PROGRAM "Program '%s' "
+#define GTS_WORKSPACE "The workspace of program '%s' in '%s' "
 
 /* How messages end that refuse an argument because of the elements that the program accesses. */
 #define GTS_BOUNDS_HINT " Set GTSTUB_BOUNDS=0 to build the program without this check."

@@ -178,8 +178,7 @@ static void describe(const gts_program *self, const gts_guard *guard, const find
     describe_distance(found, part == NULL ? 1 : gts_dtype_size(part->array.dtype), part == NULL ? "byte" : "element",
                       text, sizeof text);
     if (part == NULL) {
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
-                            "The workspace of program '%s' in '%s' is %s %s %s by %s; check 'bounds' refuses this.",
+        (void)gts_error_set(error, GTS_RUNTIME_ERROR, GTS_WORKSPACE "is %s %s %s by %s; check 'bounds' refuses this.",
                             self->stub->name, self->stub->workspaces[found->region - guard->workspaces].storage,
                             found->verb, text, place, what);
         return;

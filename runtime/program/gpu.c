@@ -182,12 +182,12 @@ int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *
     const int device = memory == NULL ? GTS_OWN_GPU : find_device(&self->runtime->gpu, memory);
     if (device == ON_HOST)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             "The workspace of program '%s' in '%s' must be in the memory of a GPU, but 0x%" PRIxPTR
-                             " is in the memory of the host.",
+                             GTS_WORKSPACE "must be in the memory of a GPU, but 0x%" PRIxPTR
+                                           " is in the memory of the host.",
                              self->stub->name, storage, (uintptr_t)memory);
     if (device != GTS_OWN_GPU)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             "The workspace of program '%s' in '%s' is on GPU %d, but the program runs on GPU 0.",
-                             self->stub->name, storage, device);
+                             GTS_WORKSPACE "is on GPU %d, but the program runs on GPU 0.", self->stub->name, storage,
+                             device);
     return 0;
 }

@@ -80,8 +80,7 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
     if (i == stub->workspace_count) {
         status = GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "has no workspace in '%s'.", storage);
     } else if ((uintptr_t)memory % WORKSPACE_ALIGNMENT != 0) {
-        status = gts_error_set(&self->error, GTS_VALUE_ERROR,
-                               "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,
+        status = gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_WORKSPACE "must be aligned to %d bytes.", stub->name,
                                storage, WORKSPACE_ALIGNMENT);
     } else if (stub->workspaces[i].device == GTS_CPU ||
                (status = gts_gpu_check_workspace(self, storage, memory)) == 0) {

@@ -1,24 +1,23 @@
 /* Lends a program the memory of a Python array. */
+#include "base/refuse.h"
 #include "python/host.h"
-
-#define REFUSE(format, ...)                                                                                            \
-    gts_py_fail(PyExc_ValueError, "The workspace of program '%s' in '%s' must " format, stub->name,                    \
-                workspace->storage, ##__VA_ARGS__)
 
 /* The bytes of an array that can be lent: contiguous, writable and on the right device; -1 after an exception. */
 static Py_ssize_t lendable_bytes(const gts_stub *stub, const gts_workspace *workspace, const gts_array *array)
 {
+    const char *const storage = workspace->storage;
     if (array->rank > GTS_MAX_RANK)
-        return REFUSE("have at most %d dimensions.", GTS_MAX_RANK);
+        return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must have at most %d dimensions.", stub->name, storage,
+                           GTS_MAX_RANK);
     if (array->device != workspace->device)
-        return REFUSE("be on device '%s', not on '%s'.", gts_device_name(workspace->device),
-                      gts_device_name(array->device));
+        return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must be on device '%s', not on '%s'.", stub->name, storage,
+                           gts_device_name(workspace->device), gts_device_name(array->device));
     if (array->readonly)
-        return REFUSE("not be read-only.");
+        return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must not be read-only.", stub->name, storage);
     int64_t elements = 1;
     for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
         if (array->shape[axis] != 1 && array->strides[axis] != elements)
-            return REFUSE("be contiguous.");
+            return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must be contiguous.", stub->name, storage);
         elements *= array->shape[axis];
     }
     return (Py_ssize_t)elements * (Py_ssize_t)gts_dtype_size(array->dtype);

@@ -34,7 +34,7 @@ def test_the_example_says_what_the_page_says(tmp_path: Path) -> None:
 
 
 def test_all_items_are_on_the_page() -> None:
-    words = re.findall(r'\{"(\w+)", read_\w+\}', TEXT)
+    words = re.findall(r'^    \[\w+\] = "(\w+)', TEXT, re.MULTILINE)
     rows = [row.split()[0] for row in re.findall(r"^\| `([a-z].*?)` \| (?!`)", PAGE, re.MULTILINE)]
     assert rows == words
 

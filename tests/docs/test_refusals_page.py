@@ -22,7 +22,7 @@ EXCEPTIONS = {
     "GTS_RUNTIME_ERROR": "RuntimeError",
 }
 
-TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_PROGRAM|GTS_BOUNDS_HINT)'
+TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_PROGRAM|GTS_WORKSPACE|GTS_BOUNDS_HINT)'
 CALLS = r"\b(gts_error_set|GTS_REFUSE(?:_TABLE|_PROGRAM)?|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
 RAISES = re.compile(rf"{CALLS}[^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)")
 PARTS = dict(
@@ -107,12 +107,19 @@ def test_every_message_of_the_runtime_is_seen() -> None:
         assert len(calls) == len(list(checks_of_c(path))), path.name
 
 
+def is_one_of(page: Check, source: Check) -> bool:
+    """Whether the page writes out what varies in a message of the sources, such as 'A profile' and 'Checks'."""
+    return page[0] == source[0] and re.fullmatch(re.escape(source[1]).replace("<>", ".+"), page[1]) is not None
+
+
 def test_every_check_is_on_the_page() -> None:
-    assert sorted(checks_of_sources() - set(checks_of_page())) == []
+    sources, page = checks_of_sources(), set(checks_of_page())
+    assert sorted(each for each in sources - page if not any(is_one_of(row, each) for row in page - sources)) == []
 
 
 def test_every_check_of_the_page_exists() -> None:
-    assert sorted(set(checks_of_page()) - checks_of_sources()) == []
+    sources, page = checks_of_sources(), set(checks_of_page())
+    assert sorted(row for row in page - sources if not any(is_one_of(row, each) for each in sources - page)) == []
 
 
 @pytest.mark.parametrize("check", checks_of_page())

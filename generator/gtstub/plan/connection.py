@@ -58,7 +58,7 @@ class Connection:
         return tuple(by_name[name] for name in names)
 
     def memory_symbols(self) -> tuple[Slot, ...]:
-        """The slots that size memory of the handle, which the runtime compares as integers."""
+        """The slots that the handle depends on, which the runtime compares as integers."""
         slots = self.slots_named(self._signatures.sdfg.memory_symbols)
         for slot in slots:
             if slot.dtype.startswith("float"):

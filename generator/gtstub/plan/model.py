@@ -412,9 +412,10 @@ class CallPlan:
     `library` is the file name of the SDFG library, and `device` is where the SDFG runs. `leaves` are all fields and
     scalars of `parameters` in program order, then the connectivities that the SDFG takes from the offset provider.
     `symbols` are values on which arrays must agree, although the SDFG does not take them. `init` are the arguments of
-    `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle.
-    `bounds` has what differs between calls; the rest is in the contracts of axes. `known` counts the accesses behind
-    both, and `unknown` the others. `facts` are conditions on scalars in the conditions of `bounds`.
+    `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle, or
+    occur in code that initialises it. `bounds` has what differs between calls; the rest is in the contracts of axes.
+    `known` counts the accesses behind both, and `unknown` the others. `facts` are conditions on scalars in the
+    conditions of `bounds`.
     """
 
     name: str

@@ -331,8 +331,9 @@ class Bounds:
 class SdfgSignature:
     """
     `arguments` are the arguments of `__program_<name>` after the handle, in ABI order. `init` names the arguments of
-    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle. `shapes`
-    is None if all sizes and strides are constants or arguments, and `bounds` if they were left out.
+    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle, or
+    occur in code that initialises it. `shapes` is None if all sizes and strides are constants or arguments, and
+    `bounds` if they were left out.
     """
 
     name: str

@@ -3,7 +3,7 @@ Records what DaCe's front end evaluates while it parses a program: the expressio
 
 DaCe 2.0.0a10 evaluates in three places: `astutils.evalnode`, `GlobalResolver.global_value_to_node` for the names and
 expressions that it replaces, and its replacement of `len()`. They are observed for the time of one parse, in the thread
-that parses.
+that parses: methods of DaCe's classes are wrapped meanwhile, and record nothing in other threads.
 """
 
 from __future__ import annotations
