@@ -13,6 +13,7 @@ from gtstub.building.jobs import Job
 from gtstub.frameworks import build_worker
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from tests.support.cli import assert_refused, run
+from tests.support.own_cache import use_own_cache
 
 MODEL = """
 import dace
@@ -56,7 +57,7 @@ except TypeError as error:
 def _model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    use_own_cache(tmp_path / "cache", monkeypatch)
     monkeypatch.delitem(sys.modules, "model", raising=False)
     Path("model.py").write_text(MODEL, encoding="utf-8")
     Path("without.py").write_text(WITHOUT_GT4PY, encoding="utf-8")

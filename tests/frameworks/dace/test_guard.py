@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gtstub
+from tests.support.own_cache import use_own_cache
 
 N, M = (dace.symbol(name) for name in "NM")
 
@@ -71,7 +72,7 @@ LINE = next(
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DaCe compiles in the current folder, and entries are made anew."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    use_own_cache(tmp_path / "cache", monkeypatch)
     for program in (gather, scatter, with_halo):
         program.clear()
 

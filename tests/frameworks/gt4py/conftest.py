@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.frameworks.gt4py import backend as plugin
+from tests.support.own_cache import use_own_cache
 from tests.support.warm_python import WarmPython
 
 
@@ -21,7 +22,7 @@ def warm_python() -> Iterator[WarmPython]:
 @pytest.fixture
 def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plugin.StubBackend:
     """A backend with an empty cache."""
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    use_own_cache(tmp_path / "cache", monkeypatch)
     made = plugin.make_backend(gpu=False, auto_optimize=False)
     assert made is not None
     return made

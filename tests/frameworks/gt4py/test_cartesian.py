@@ -12,6 +12,7 @@ import pytest
 import gtstub
 from gtstub.errors import CompilationError, ConfigError
 from gtstub.frameworks.gt4py.backend import make_backend
+from tests.support.own_cache import use_own_cache
 
 I = gtx.Dimension("I")
 J = gtx.Dimension("J")
@@ -30,7 +31,7 @@ def scaled(a: gtx.Field[[I, J, K], gtx.float64], factor: gtx.float64, out: gtx.F
 
 @pytest.fixture(autouse=True)
 def no_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    use_own_cache(tmp_path / "cache", monkeypatch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("GTSTUB_BACKENDS", raising=False)
 
