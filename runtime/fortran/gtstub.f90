@@ -57,8 +57,7 @@ module gtstub
             integer(c_int) :: status
         end function
 
-        ! Closes the program, which may be closed already. No other thread may call it meanwhile.
-        subroutine gts_close(program) bind(c, name="gts_close")
+        subroutine c_close(program) bind(c, name="gts_close")
             import
             type(gts_program), intent(inout) :: program
         end subroutine
@@ -118,8 +117,7 @@ module gtstub
             type(c_ptr) :: checks
         end function
 
-        ! Waits for the calls that are running, and ends the checks, which may have ended already.
-        subroutine gts_checks_end(checks) bind(c, name="gts_checks_end")
+        subroutine c_checks_end(checks) bind(c, name="gts_checks_end")
             import
             type(gts_checks), intent(inout) :: checks
         end subroutine
@@ -139,9 +137,11 @@ contains
         type(gts_program), intent(inout) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call gts_close(program)
-        call finish(c_open(c_string(path), program), c_null_ptr, stat, errmsg)
+        call c_close(program)
+        status = c_open(c_string(path), program)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Loads a program from two libraries in any directories. A program that is open is closed first.
@@ -150,9 +150,18 @@ contains
         type(gts_program), intent(inout) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call gts_close(program)
-        call finish(c_load(c_string(stub), c_string(library), program), c_null_ptr, stat, errmsg)
+        call c_close(program)
+        status = c_load(c_string(stub), c_string(library), program)
+        call finish(status, c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Closes the program, which may be closed already. No other thread may call it meanwhile.
+    subroutine gts_close(program)
+        type(gts_program), intent(inout) :: program
+
+        call c_close(program)
     end subroutine
 
     ! Sets where a field begins in gt4py's index space: the index of its first element on each axis. It is 0 until it is
@@ -164,9 +173,10 @@ contains
         integer, intent(in) :: origin(:)
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call finish(c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), &
-            size(origin, kind=c_int32_t)), program%handle, stat, errmsg)
+        status = c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), size(origin, kind=c_int32_t))
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! Sets the index of the first element that a connectivity refers to: 0, as in gt4py, or 1, as in ICON. It must be
@@ -177,9 +187,10 @@ contains
         integer, intent(in) :: base
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call finish(c_set_index_base(program%handle, c_string(connectivity), int(base, c_int64_t)), program%handle, &
-            stat, errmsg)
+        status = c_set_index_base(program%handle, c_string(connectivity), int(base, c_int64_t))
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! Lends the program memory for the transients that its SDFG has in `storage`: so many bytes, aligned to 256 bytes.
@@ -191,8 +202,10 @@ contains
         integer(c_size_t), intent(in) :: bytes
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call finish(c_set_workspace(program%handle, c_string(storage), memory, bytes), program%handle, stat, errmsg)
+        status = c_set_workspace(program%handle, c_string(storage), memory, bytes)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! Makes a program use the stream again that gts_set_stream(stream) has set for all.
@@ -200,8 +213,10 @@ contains
         type(gts_program), intent(in) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call finish(c_reset_stream(program%handle), program%handle, stat, errmsg)
+        status = c_reset_stream(program%handle)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! ---- gts_set_stream ----------------------------------------------------------------------------------------------
@@ -234,8 +249,10 @@ contains
         type(c_ptr), intent(in) :: stream
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
 
-        call finish(c_set_stream(c_null_ptr, stream), c_null_ptr, stat, errmsg)
+        status = c_set_stream(c_null_ptr, stream)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     subroutine set_common_stream_number(stream, stat, errmsg)
@@ -279,9 +296,16 @@ contains
         character(len=*), intent(inout), optional :: errmsg
         integer(c_int) :: status
 
-        call gts_checks_end(checks)
+        call c_checks_end(checks)
         checks%handle = c_checks_begin(c_string(text))
         status = merge(0_c_int, -1_c_int, c_associated(checks%handle))
         call finish(status, c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Waits for the calls that are running, and ends the checks, which may have ended already.
+    subroutine gts_checks_end(checks)
+        type(gts_checks), intent(inout) :: checks
+
+        call c_checks_end(checks)
     end subroutine
 end module

@@ -68,8 +68,7 @@ module gtstub_steps
             type(c_ptr) :: program
         end function
 
-        ! Frees a bound call, which may be unbound already. The steps that contain it keep it until they are freed.
-        subroutine gts_unbind(call) bind(c, name="gts_unbind")
+        subroutine c_unbind(call) bind(c, name="gts_unbind")
             import
             type(gts_bound_call), intent(inout) :: call
         end subroutine
@@ -113,8 +112,7 @@ module gtstub_steps
             integer(c_int) :: status
         end function
 
-        ! Frees a step, which may be freed already. A step that contains it keeps it until it is freed itself.
-        subroutine gts_step_free(step) bind(c, name="gts_step_free")
+        subroutine c_step_free(step) bind(c, name="gts_step_free")
             import
             type(gts_step), intent(inout) :: step
         end subroutine
@@ -146,10 +144,18 @@ contains
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
         type(scalar) :: new
+        integer(c_int) :: status
 
         new = scalar_of(value)
-        call finish(c_set_scalar(call%handle, c_string(argument), new%dtype, new%bytes), c_bound_program(call%handle), &
-            stat, errmsg)
+        status = c_set_scalar(call%handle, c_string(argument), new%dtype, new%bytes)
+        call finish(status, c_bound_program(call%handle), stat, errmsg)
+    end subroutine
+
+    ! Frees a bound call, which may be unbound already. The steps that contain it keep it until they are freed.
+    subroutine gts_unbind(call)
+        type(gts_bound_call), intent(inout) :: call
+
+        call c_unbind(call)
     end subroutine
 
     ! ---- Steps -------------------------------------------------------------------------------------------------------
@@ -167,7 +173,7 @@ contains
 
         status = c_step_new(c_string(name), actions, size(actions, kind=c_size_t), made)
         if (status == 0) then
-            call gts_step_free(step)
+            call c_step_free(step)
             step = made
         end if
         call finish(status, c_null_ptr, stat, errmsg)
@@ -194,9 +200,11 @@ contains
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
         type(scalar) :: new
+        integer(c_int) :: status
 
         new = scalar_of(value)
-        call finish(c_step_set_scalar(step%handle, c_string(argument), new%dtype, new%bytes), c_null_ptr, stat, errmsg)
+        status = c_step_set_scalar(step%handle, c_string(argument), new%dtype, new%bytes)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Exchanges two arrays in all bound calls of a step and among the arrays of its functions, and in the steps inside it,
@@ -208,6 +216,13 @@ contains
         character(len=*), intent(inout), optional :: errmsg
 
         call finish(c_step_swap(step%handle, a, b), c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Frees a step, which may be freed already. A step that contains it keeps it until it is freed itself.
+    subroutine gts_step_free(step)
+        type(gts_step), intent(inout) :: step
+
+        call c_step_free(step)
     end subroutine
 
     ! ---- Values --------------------------------------------------------------------------------------------------------
