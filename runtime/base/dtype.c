@@ -23,7 +23,13 @@ size_t gts_dtype_size(gts_dtype dtype)
 
 const char *gts_device_name(gts_device device)
 {
-    static const char *const names[] = {[GTS_CPU] = "cpu", [GTS_CUDA] = "cuda", [GTS_ROCM] = "rocm"};
-    const bool is_known = device >= GTS_CPU && device <= GTS_ROCM && names[device] != NULL;
-    return is_known ? names[device] : "unknown device";
+    switch (device) {
+    case GTS_CPU:
+        return "cpu";
+    case GTS_CUDA:
+        return "cuda";
+    case GTS_ROCM:
+        return "rocm";
+    }
+    return "unknown device";
 }

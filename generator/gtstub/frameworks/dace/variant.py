@@ -208,11 +208,18 @@ class ParsedVariant:
         """Finds the entry, or builds it."""
         if (found := self.request.find()) is not None:
             return found
-        library, names = None if settings.build_checks() else self.library, self.parameters.names
+        library = None if settings.build_checks() else self.library
 
         def publish() -> Entry:
-            made = self.signature, self.sdfg_signature
-            return self.build.publish(self.request, self.sdfg, self.stub, *made, names, library)
+            return self.build.publish(
+                self.request,
+                self.sdfg,
+                self.stub,
+                self.signature,
+                self.sdfg_signature,
+                self.parameters.names,
+                library,
+            )
 
         with self.build.context():
             return build_once(self.request.cache, self.request.key, publish)

@@ -114,7 +114,8 @@ def _table(element: Any) -> tuple[str, int]:
 def _provider_element(element: Any) -> Any:
     if not common.is_neighbor_table(element):
         return describe(element)
-    return {"type": describe(element.__gt_type__()), "content": _table(element)[0]}
+    content, _ = _table(element)
+    return {"type": describe(element.__gt_type__()), "content": content}
 
 
 def _sizes(offset_provider: Mapping[str, Any]) -> dict[str, int]:
@@ -122,7 +123,8 @@ def _sizes(offset_provider: Mapping[str, Any]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for element in filter(common.is_neighbor_table, offset_provider.values()):
         type_ = element.__gt_type__()
-        found = ((type_.source_dim, int(element.ndarray.shape[0])), (type_.codomain, _table(element)[1] + 1))
+        _, largest = _table(element)
+        found = ((type_.source_dim, int(element.ndarray.shape[0])), (type_.codomain, largest + 1))
         for dimension, size in found:
             name = f"{dimension.value}.size"
             sizes[name] = max(sizes.get(name, 0), size)
