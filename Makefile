@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule captured-diffusion fortran-demo test quick suite soak lint format warnings asan valgrind browser
+.PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan valgrind browser
 .PHONY: picture bench gpu wheel bounds fuzz wheel-test generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
@@ -46,7 +46,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.site .venv/.browser: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.site .venv/.browser .venv/.model: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -68,6 +68,12 @@ captured-diffusion: .venv/.gtstub ## run icon4py's diffusion as a captured step,
 	mkdir -p build/granule
 	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/granule GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
 	    $(BIN)/python -O -m examples.captured_diffusion.run
+
+# Variants that the run does not call are not built.
+model: .venv/.gtstub .venv/.model ## run icon4py's driver on a global grid that is made here: times, memory, a picture
+	mkdir -p build/model
+	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/model/cache GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_LAZY=1 \
+	    OMP_NUM_THREADS=1 $(BIN)/python -O -m examples.model.run $(ARGS)
 
 fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from Fortran, without Python and through it
 	mkdir -p build/fortran-host/cache

@@ -22,7 +22,7 @@ class Captured:
         self.refusals: list[str] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        key = tuple(_key(value) for value in (*args, *kwargs, *kwargs.values()))
+        key = tuple(key_of(value) for value in (*args, *kwargs, *kwargs.values()))
         if key in self._known:
             self._known[key][1]()
             return
@@ -39,5 +39,6 @@ class Captured:
         return [action for _, action in self._known.values() if isinstance(action, gtstub.Step)]
 
 
-def _key(value: Any) -> Any:
+def key_of(value: Any) -> Any:
+    """What a value is known by: a scalar by type and value, an object by itself, as long as somebody keeps it."""
     return (type(value), value) if isinstance(value, bool | int | float | str) else id(value)
