@@ -141,18 +141,18 @@ def table(results: Sequence[Result]) -> Table:
             rows[name] = ["" if value is None else str(value) for value in values]
 
     for stage in results[0].stages:
-        add(f"{stage} [s]", [f"{result.stages[stage]:.1f}" for result in results])
-    add("first time step [s]", [f"{result.steps[0]:.3f}" for result in results])
-    later = [f"{statistics.median(result.later):.3f}" if len(result.steps) > 1 else None for result in results]
-    add("later time steps, median [s]", later)
+        add(f"{stage}, s", [f"{result.stages[stage]:.1f}" for result in results])
+    add("first time step, ms", [f"{1e3 * result.steps[0]:.2f}" for result in results])
+    later = [f"{1e3 * statistics.median(result.later):.2f}" if len(result.steps) > 1 else None for result in results]
+    add("later time steps, median, ms", later)
     add(
-        "outside SDFGs [% of a time step]",
+        "not in SDFGs, % of a time step",
         [None if result.outside is None else f"{100 * result.outside:.1f}" for result in results],
     )
     add("programs built", [result.built for result in results])
     add("programs found in the cache", [result.found for result in results])
-    add("peak memory [MiB]", [f"{result.peak / 2**20:.0f}" for result in results])
-    add("peak memory of a build process [MiB]", [f"{result.children / 2**20:.0f}" for result in results])
+    add("peak memory, MiB", [f"{result.peak / 2**20:.0f}" for result in results])
+    add("peak memory of a build process, MiB", [f"{result.children / 2**20:.0f}" for result in results])
     made = Table("", *(result.way for result in results))
     for column in made.columns[1:]:
         column.justify = "right"

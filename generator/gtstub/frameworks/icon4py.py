@@ -1,21 +1,27 @@
 """
-The plug-in for icon4py. `setup_program` replaces icon4py's function and reads the tables of backends; `make_backend` is
-for backend descriptors of icon4py's own function: {"backend_factory": make_backend, "device": ...}.
+The plug-in for icon4py. `setup_program` replaces icon4py's function and reads the tables of backends; `use` puts it in
+the place of icon4py's in a whole model, and `python -m gtstub.frameworks.icon4py MODEL [ARGUMENT...]` runs a model so.
+`make_backend` is for backend descriptors of icon4py's own function: {"backend_factory": make_backend, "device": ...}.
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import runpy
+import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from gt4py import next as gtx
 from gt4py.next import backend as gtx_backend
-from icon4py.model.common import model_backends
+from icon4py.model.common import model_backends, model_options
 from icon4py.model.common.model_backends import DeviceType
 
+from gtstub import settings
 from gtstub.backends.choice import Gpu, Tag, choose
 from gtstub.backends.tables import load_tables
 from gtstub.frameworks.framework import compile  # noqa: A004  gt4py's own name
@@ -58,8 +64,9 @@ def setup_program(
     arguments.
 
     - `backend`: for a device, or a descriptor without a factory, the tables choose the backend (docs/backends.md). In a
-      descriptor, icon4py's factory for DaCe means gtstub's backend, and options override the tables. A backend of gt4py
-      is used unchanged; None runs the program in Python. Without cupy, icon4py's `model_backends.GPU` is None, too.
+      descriptor, icon4py's factory for DaCe means gtstub's backend, and options override the tables. A backend that
+      `customize_backend` made of one of these counts as what it was made of. Another backend of gt4py is used
+      unchanged; None runs the program in Python. Without cupy, icon4py's `model_backends.GPU` is None, too.
 
     Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and the
     errors of `gtstub.compile()`.
@@ -86,6 +93,84 @@ def setup_program(
     )
 
 
+# --- A whole model ----------------------------------------------------------------------------------------------------
+
+
+def customize_backend(program: Any, backend: Backend) -> gtx_backend.Backend[Any] | None:
+    """
+    Replaces icon4py's function, which makes a backend of a device or a descriptor. icon4py's driver calls it without a
+    program, before it sets up any. The backend remembers what it was made of, so that `setup_program` can choose the
+    options of each program.
+
+    Raises TypeError and ConfigError as `setup_program` does.
+    """
+    if backend is None or isinstance(backend, gtx_backend.Backend):
+        return backend
+    name, types = ("", {}) if program is None else (program.__name__, parameter_types(program))
+    made = _choose_backend(name, backend, types)
+    if made is not None:
+        # No field of the dataclass, so a copy with other fields is a backend of its own.
+        object.__setattr__(made, _MADE_OF, backend if isinstance(backend, DeviceType) else dict(backend))
+    return made
+
+
+_MADE_OF = "_gtstub_made_of"
+"""The attribute of a backend with the device or the descriptor that it was made of."""
+
+_REPLACED: Sequence[tuple[Any, Any]] = (
+    (model_options.setup_program, setup_program),
+    (model_options.customize_backend, customize_backend),
+)
+"""icon4py's functions that `use` replaces, each with gtstub's."""
+
+
+def use(*, backends: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ()) -> None:
+    """
+    Makes every `setup_program` and `customize_backend` of icon4py gtstub's, for the rest of the process: programs that
+    icon4py would run with DaCe run with gtstub, each with the options that the tables of backends have for it. GTFN,
+    embedded execution, and backends that the caller made with gt4py stay what they are. A second call changes nothing.
+
+    `backends` names files with such tables, which are added to those in GTSTUB_BACKENDS.
+
+    This is the only function of gtstub that replaces names of another package: those of icon4py's modules that were
+    imported, and of `icon4py.model.common.model_options`, where later imports find them. A module outside icon4py that
+    has imported one of the two functions by name keeps icon4py's, so call `use` before.
+
+    Raises OSError for a table that is missing, and ConfigError for a malformed one; then nothing is replaced.
+    """
+    files = [backends] if isinstance(backends, str | os.PathLike) else list(backends)
+    known = os.environ.get(settings.BACKENDS, "")
+    paths = [*filter(None, known.split(os.pathsep)), *(str(Path(file).absolute()) for file in files)]
+    os.environ[settings.BACKENDS] = os.pathsep.join(dict.fromkeys(paths))
+    try:
+        load_tables()
+    except BaseException:
+        os.environ[settings.BACKENDS] = known
+        raise
+    for module_name, module in list(sys.modules.items()):
+        if module_name.partition(".")[0] == "icon4py":
+            for name, value in list(vars(module).items()):
+                for theirs, ours in _REPLACED:
+                    if value is theirs:
+                        setattr(module, name, ours)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs a module, or a file whose name ends in '.py', as Python's command line does, after `use()`."""
+    if not arguments:
+        raise SystemExit("Usage: python -m gtstub.frameworks.icon4py MODULE | FILE.py [ARGUMENT...]")
+    use()
+    model = arguments[0]
+    sys.argv[:] = arguments
+    if model.endswith(".py"):
+        sys.path[0] = str(Path(model).parent)
+        runpy.run_path(model, run_name="__main__")
+    else:
+        runpy.run_module(model, run_name="__main__", alter_sys=True)
+
+
+# --- The backend of a program -----------------------------------------------------------------------------------------
+
 _is_told = False
 """Whether the warning was given: a model has many programs."""
 
@@ -104,6 +189,7 @@ def _warn_about_python(name: str) -> None:
 def _choose_backend(
     name: str, backend: Backend, types: Mapping[str, Any] = MappingProxyType({})
 ) -> gtx_backend.Backend[Any] | None:
+    backend = getattr(backend, _MADE_OF, backend)
     if backend is None or isinstance(backend, gtx_backend.Backend):
         return backend
     descriptor = {"device": backend} if isinstance(backend, DeviceType) else backend
@@ -133,3 +219,9 @@ def _choose_backend(
     tag = Tag(f"{kind}{'CPU' if device == model_backends.CPU else 'GPU'}")
     choice = choose(name, tag, arch(tag.device), load_tables(), GPUS.get(device))
     return make_chosen_backend(choice, descriptor, types)
+
+
+if __name__ == "__main__":
+    from gtstub.frameworks import icon4py  # not this copy, whose functions would be others
+
+    icon4py.main(sys.argv[1:])
