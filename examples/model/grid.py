@@ -104,9 +104,7 @@ def make_icosahedron(root: int, level: int) -> Icosahedron:
     for _ in range(level):
         points, cells = _divide(points, cells, 2)
     edges, cell_edges = _edges(cells)
-    ahead = (
-        cells == edges[cell_edges][..., 0]
-    )  # then the cell is on the left of the edge
+    ahead = cells == edges[cell_edges][..., 0]  # then the cell is on the left of the edge
     edge_cells = np.empty_like(edges)
     numbers = np.repeat(np.arange(len(cells))[:, None], 3, axis=1)
     edge_cells[cell_edges[ahead], 0] = numbers[ahead]
