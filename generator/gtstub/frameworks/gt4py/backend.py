@@ -98,7 +98,11 @@ class StubBackend(gtx_backend.Backend[Any]):
         if not isinstance(artifact, Entry):  # from an object around this backend that has a `compile` of its own
             return super().load_artifact(artifact)
         if mode() == Mode.BUILD:
-            registry.stop([artifact])
+            registry.add_entry(artifact)
+            return registry.load_for_set_up(artifact.manifest().name, lambda: self._load(artifact))
+        return self._load(artifact)
+
+    def _load(self, artifact: Entry) -> Program:
         program, manifest = artifact.load_with_manifest()
         for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
