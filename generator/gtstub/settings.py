@@ -52,7 +52,7 @@ class Mode(StrEnum):
     """The values of GTSTUB_MODE, in any case."""
 
     PYTHON = "Python"  # gt4py's embedded execution; nothing is compiled
-    BUILD = "Build"  # build what is missing, then stop
+    BUILD = "Build"  # build what is missing, and stop in the time loop
     BUILD_AND_RUN = "BuildAndRun"
     RUN = "Run"  # never build
 

@@ -112,11 +112,15 @@ class CompiledProgram(_host.Dispatcher):
         variants: list[Variant] = []
 
         def build(number: int) -> Callable[..., None]:
-            if mode() == Mode.BUILD:
-                registry.stop()
             variant = variants[number]
-            try:
+
+            def load() -> Callable[..., None]:
                 return self._loaded(builder.load(self._wait_for(variant)))
+
+            if mode() == Mode.BUILD:
+                return registry.run_while_set_up(interface.name, registry.load_for_set_up(interface.name, load))
+            try:
+                return load()
             except CacheError:  # The entry was removed or damaged after it was found.
                 if builder.start is None:
                     raise
@@ -154,6 +158,8 @@ class CompiledProgram(_host.Dispatcher):
 
     def bind(self, *args: Any, **kwargs: Any) -> _host.BoundCall:
         """Checks the arguments of a call, and returns the bound call of its variant, which keeps them. Nothing runs."""
+        if mode() == Mode.BUILD:
+            registry.stop(why=f"program '{self.__name__}' is bound")
         return _host.bind(self, *args, **kwargs)
 
     @property

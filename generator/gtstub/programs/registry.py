@@ -1,4 +1,7 @@
-"""The programs that `gtstub.compile()` has made: waiting for all of them, and the end of a run in mode Build."""
+"""
+The programs that `gtstub.compile()` has made: waiting for all of them. And what mode Build does with a model: its calls
+while it is set up, its end, and the summary.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import functools
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from gtstub import _host, ranks
@@ -25,6 +28,9 @@ _begin = time.time()
 _alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
 _kept: list[CompiledProgram] = []
 """Keeps programs alive in mode Build, because the summary lists all of them."""
+
+_others: dict[str, Entry] = {}
+"""The entries that calls of gt4py's or DaCe's own have loaded in mode Build, by key."""
 
 _lock = threading.Lock()
 
@@ -75,14 +81,61 @@ def _wait_for_all() -> Sequence[CompiledProgram]:
 # --- Mode Build -------------------------------------------------------------------------------------------------------
 
 
-def stop(others: Iterable[Entry] = ()) -> NoReturn:
+def add_entry(entry: Entry) -> None:
+    """Adds an entry that a call of gt4py's or DaCe's own has found or built to the summary."""
+    _others[entry.key] = entry
+    _end_at_exit()
+
+
+def load_for_set_up[**P](name: str, load: Callable[[], Callable[P, None]]) -> Callable[P, None]:
+    """
+    Loads a program that is called, or ends this process with a summary if it was not built, or cannot run here: entries
+    may be built for another machine.
+    """
+    try:
+        return load()
+    except Exception as error:
+        stop(why=f"program '{name}' is called, which cannot be loaded here: {reason(error)}")
+
+
+def run_while_set_up[**P](name: str, program: Callable[P, None]) -> Callable[P, None]:
+    """
+    A program that runs while the model is set up: a second call ends this process with a summary, if nothing was set up
+    since the call before. So the time loop of a model ends in its second round. Where ranks exchange entries, which all
+    of them do together, the first call ends the process.
+    """
+    known = -1 if ranks.current().exchange is None else _set_up()
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        nonlocal known
+        before, known = known, _set_up()
+        if before == known:
+            stop(why=f"program '{name}' is called again, and nothing was set up since its last call")
+        program(*args, **kwargs)
+
+    return call
+
+
+def _set_up() -> int:
+    """How many variants and entries the model has set up so far."""
+    with _lock:
+        builds = [variant.result for program in _kept for variant in program.variants]
+    done = [build.result() for build in builds if build.done() and not build.exception()]
+    return len(builds) + len(_others.keys() - {entry.key for entry in done if isinstance(entry, Entry)})
+
+
+def stop(others: Iterable[Entry] = (), why: str = "") -> NoReturn:
     """
     Ends this process with a summary on stderr when all programs are built. The exit status is 1 if a build failed.
-    `others` are entries of programs that gt4py itself compiles.
+    `others` are entries of calls of gt4py's or DaCe's own; `why` is printed before the summary.
     """
-    outcomes = [*_outcomes(), *(outcome(entry, "") for entry in others)]
+    for entry in others:
+        add_entry(entry)
     atexit.unregister(_end)
-    raise SystemExit(_summarize(outcomes))
+    if why and _has_summary():
+        text = f"gtstub: mode Build ends the run here: {why.removesuffix('.')}."
+        make_console(stderr=True).print(text, soft_wrap=True)
+    raise SystemExit(_summarize(_outcomes()))
 
 
 @functools.cache
@@ -99,9 +152,14 @@ def _end() -> None:
 
 def _summarize(outcomes: Sequence[Outcome]) -> bool:
     """Prints the summary. Returns True if a build failed."""
-    if ranks.current().rank == ranks.current().peers[0]:  # Ranks with the same code path have the same summary.
+    if _has_summary():
         print_summary(outcomes, make_console(stderr=True))
     return any(each.state == "failed" for each in outcomes)
+
+
+def _has_summary() -> bool:
+    """Whether this rank prints the summary: ranks with the same code path have the same."""
+    return ranks.current().rank == ranks.current().peers[0]
 
 
 def _outcomes() -> Sequence[Outcome]:
@@ -115,6 +173,8 @@ def _outcomes() -> Sequence[Outcome]:
             except Exception as error:  # from the build, or because the entry was pruned in the meantime
                 text = f"Program '{program.__name__}' could not be compiled: {reason(error)}"
                 outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=text))
+    known = {each.key for each in outcomes}
+    outcomes.extend(outcome(entry, "") for key, entry in _others.items() if key not in known)
     return sorted(outcomes, key=lambda each: (each.program, each.variant))
 
 

@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, overload
 
 from gtstub import _host
+from gtstub.programs import registry
 from gtstub.programs.captured import check_captured, verify_step
 from gtstub.programs.graphs import Graph
+from gtstub.settings import Mode, mode
 
 
 class Step(_host.Step):
@@ -91,6 +93,8 @@ def _name(function: Callable[..., object]) -> str:
 @contextmanager
 def _capturing(step: Step) -> Iterator[Step]:
     """Captures the programs that a block calls in this thread."""
+    if mode() == Mode.BUILD:
+        registry.stop(why=f"step '{step.__name__}' is captured")
     running = _host.begin_capture()
     try:
         yield step

@@ -193,15 +193,47 @@ def test_broken_entry_is_built_again(built: Path, model: Model, tmp_path: Path) 
     Entry(path).verify()
 
 
-def test_mode_build_stops_with_a_summary(built: Path, model: Model) -> None:
-    done = model.run(built, "compile", "backend", GTSTUB_MODE="BUILD")
-    assert done.returncode == 0
-    assert done.stdout == ""
+def test_mode_build_ends_with_a_summary_of_all_ways(built: Path, model: Model) -> None:
+    """Programs that are called once run, also those that gt4py itself compiles, so that one run builds everything."""
+    done = model.run(built, "compile", "backend", "setup", GTSTUB_MODE="BUILD")
+    assert answer(done)["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
     lines = [line.split() for line in done.stderr.splitlines()]
     (key,) = (name for name in entries(built) if name.startswith("damped-"))
     assert ["damped", "da_min=0.5,", "k_end=4", "found"] in [line[:4] for line in lines], done.stderr
     assert key in done.stderr
-    assert lines[-1] == ["1", "found"]  # the second program comes behind the first call, which is the end
+    assert [line[0] for line in lines].count("damped_by_grid") == 2
+    assert lines[-1] == ["3", "found"]
+
+
+def test_mode_build_ends_in_the_time_loop(model: Model, tmp_path: Path) -> None:
+    """What the model calls while it sets up programs runs. So does the first round, in which one is called first."""
+    done = model.run(tmp_path / "cache", "model", "compile", GTSTUB_MODE="Build")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["set up 12.0", "step 0 48.0"]
+    lines = done.stderr.splitlines()
+    why = "program 'damped' is called again, and nothing was set up since its last call"
+    assert f"gtstub: mode Build ends the run here: {why}." in lines
+    assert lines[-1] == "3 built"
+    assert len(entries(tmp_path / "cache")) == 3
+
+
+@pytest.mark.parametrize(
+    ("way", "why"), [("bind", "program 'damped' is bound"), ("capture", "step 'step' is captured")]
+)
+def test_mode_build_ends_where_calls_are_kept(built: Path, model: Model, way: str, why: str) -> None:
+    done = model.run(built, way, GTSTUB_MODE="Build")
+    assert (done.returncode, done.stdout) == (0, "")
+    lines = done.stderr.splitlines()
+    assert (lines[0], lines[-1]) == (f"gtstub: mode Build ends the run here: {why}.", "1 found")
+
+
+def test_mode_build_ends_at_the_call_of_a_program_that_is_not_built(model: Model, tmp_path: Path) -> None:
+    done = model.run(tmp_path / "cache", "call_broken", "compile", GTSTUB_MODE="Build")
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert "gtstub: mode Build ends the run here: program 'hopeless' is called, which cannot be loaded here: " in (
+        done.stderr
+    )
+    assert "1 built, 2 failed" in done.stderr.splitlines()
 
 
 @pytest.mark.parametrize("wait", [["wait"], []])  # at the end of a script it waits as well

@@ -3,8 +3,9 @@ A model, as the tests of warm starts and run modes run it in a process of its ow
 JSON, what came out and what the process did.
 
 Ways: compile (gtstub.compile), backend (gt4py's own call, with a backend made with custom options), setup (icon4py's
-setup_program), own (compile, with a backend of gt4py's own), broken (two programs, of which one cannot be lowered).
- DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE passed.
+setup_program), own (compile, with a backend of gt4py's own), broken (two programs, of which one cannot be lowered),
+call_broken (the same, and calls that one), model (calls while it sets up programs, then a time loop), bind and capture.
+DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE passed.
 Between the ways, 'wait' calls gtstub.wait_for_compilation(), and 'wait_gt4py' gt4py's own.
 """
 
@@ -64,9 +65,8 @@ def fields() -> tuple[Any, Any]:
 SIZES = {"i_end": gtx.int32(6), "k_end": gtx.int32(4)}
 
 
-def compile_(x: Any, out: Any) -> None:
-    free = "DA_MIN_FREE" in os.environ
-    program = gtstub.compile(
+def compiled(free: bool = False) -> gtstub.CompiledProgram:
+    program: gtstub.CompiledProgram = gtstub.compile(
         damped,
         horizontal_sizes={"i_end": 6},
         vertical_sizes={"k_end": 4},
@@ -74,7 +74,12 @@ def compile_(x: Any, out: Any) -> None:
         backend_tag="CPU",
         offset_provider={},
     )
-    program(x=x, out=out, **({"da_min": grid.da_min} if free else {}))
+    return program
+
+
+def compile_(x: Any, out: Any) -> None:
+    free = "DA_MIN_FREE" in os.environ
+    compiled(free)(x=x, out=out, **({"da_min": grid.da_min} if free else {}))
 
 
 def backend(x: Any, out: Any) -> None:
@@ -85,15 +90,44 @@ def backend(x: Any, out: Any) -> None:
     damped_by_grid.with_backend(custom)(x, **SIZES, out=out, offset_provider={})
 
 
-def setup(x: Any, out: Any) -> None:
-    program = setup_program(
+def set_up() -> Any:
+    return setup_program(
         program=damped_by_grid,
         backend=model_backends.CPU,
         horizontal_sizes={"i_end": SIZES["i_end"]},
         vertical_sizes={"k_end": SIZES["k_end"]},
         offset_provider={},
     )
-    program(x=x, out=out)
+
+
+def setup(x: Any, out: Any) -> None:
+    set_up()(x=x, out=out)
+
+
+def model(x: Any, out: Any) -> None:
+    """Prints what it has done."""
+    first = compiled()
+    first(x=x, out=out)
+    second = set_up()
+    first(x=out, out=x)
+    backend(out, x)
+    print("set up", *np.unique(x.asnumpy()))
+    for step in range(3):
+        first(x=x, out=out)
+        second(x=out, out=x)
+        print("step", step, *np.unique(x.asnumpy()))
+
+
+def bind(x: Any, out: Any) -> None:
+    compiled().bind(x=x, out=out)
+    print("bound")
+
+
+def capture(x: Any, out: Any) -> None:
+    program = compiled()
+    with gtstub.capture():
+        program(x=x, out=out)
+    print("captured")
 
 
 @gtx.program
@@ -107,9 +141,17 @@ def broken(x: Any, out: Any) -> None:
         gtstub.compile(program, backend_tag="CPU", offset_provider={})
 
 
+def call_broken(x: Any, out: Any) -> None:
+    broken(x, out)
+    gtstub.compile(hopeless, backend_tag="CPU", offset_provider={})(x, out)
+
+
 def own(x: Any, out: Any) -> None:
     """With a backend of gt4py's own."""
     gtstub.compile(damped_by_grid, backend_tag="DACE_CPU", offset_provider={})(x, **SIZES, out=out)
+
+
+WAYS = (compile_, backend, setup, broken, call_broken, own, model, bind, capture)
 
 
 def main() -> None:
@@ -128,7 +170,7 @@ def main() -> None:
             waits[way]()
             continue
         x, out = fields()
-        ways = {"compile": compile_, "backend": backend, "setup": setup, "broken": broken, "own": own}
+        ways = {each.__name__.removesuffix("_"): each for each in WAYS}
         ways[way](x, out)
         (results[way],) = np.unique(out.asnumpy()).tolist()
     done = {"results": results, "lowered": lowered, "children": len(multiprocessing.active_children())}

@@ -50,6 +50,19 @@ def test_one_summary(
     assert capsys.readouterr().err.count("Nothing to build.") == expected
 
 
+@pytest.mark.parametrize(("exchanges", "expected"), [(False, 1), (True, 0)])
+def test_calls_of_mode_build(exchanges: bool, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one ends the run if nothing was set up in between; where all ranks must end together, the first."""
+    ranks.use_ranks(Ranks(0, 2, exchange=(lambda _: None) if exchanges else None))
+    monkeypatch.setenv("GTSTUB_MODE", "Build")
+    calls: list[int] = []
+    call = registry.run_while_set_up("p", calls.append)
+    with contextlib.suppress(SystemExit):
+        call(1)
+        call(2)
+    assert len(calls) == expected
+
+
 def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
     def submit() -> Future[Entry]:
         raise AssertionError

@@ -1,4 +1,7 @@
-"""The plug-in for gt4py: `make_backend` makes a backend whose programs are called through stubs."""
+"""
+The plug-in for gt4py: `make_backend` makes a backend whose programs are called through stubs, and `use` makes it the
+default of a process.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,6 @@ except PackageNotFoundError as error:
     text = f"gtstub's backend needs {error.name}, which is not installed: {INSTALL_GT4PY}."
     raise ModuleNotFoundError(text, name=error.name) from None
 
-from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.backend import make_backend, use
 
-__all__ = ["make_backend"]
+__all__ = ["make_backend", "use"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next import config
+from gt4py.next.ffront import decorator
 from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
@@ -97,7 +98,11 @@ class StubBackend(gtx_backend.Backend[Any]):
         if not isinstance(artifact, Entry):  # from an object around this backend that has a `compile` of its own
             return super().load_artifact(artifact)
         if mode() == Mode.BUILD:
-            registry.stop([artifact])
+            registry.add_entry(artifact)
+            return registry.load_for_set_up(artifact.manifest().name, lambda: self._load(artifact))
+        return self._load(artifact)
+
+    def _load(self, artifact: Entry) -> Program:
         program, manifest = artifact.load_with_manifest()
         for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
@@ -193,3 +198,14 @@ def make_backend(
         external_workspace=external_workspace,
         stream=stream,
     )
+
+
+def use(**options: Any) -> None:
+    """
+    Makes `make_backend(**options)` the default backend of gt4py in this process. Programs and field operators that are
+    decorated after this call, and name no backend, run with it. In mode Python they run embedded.
+
+    Those that name one, also None, and those that were decorated before, are not changed. Raises what `make_backend`
+    raises, and then changes nothing.
+    """
+    decorator.DEFAULT_BACKEND = make_backend(**options)
