@@ -100,6 +100,15 @@ class Built(NamedTuple):
     seconds: float = 0.0
     stages: tuple[BuildStage, ...] = ()
 
+    @property
+    def whole(self) -> float:
+        """The seconds in which a stage was under way, which `seconds` only begin to count when DaCe's do."""
+        whole = end = 0.0
+        for stage in sorted(self.stages, key=lambda stage: stage.begin):
+            begin, end = max(end, stage.begin), max(end, stage.begin + stage.seconds)
+            whole += end - begin
+        return round(whole, 3) if self.stages else self.seconds
+
     def to_json(self) -> dict[str, Any]:
         """The member 'built' of the document, which has no stages if none are known."""
         stages = {"stages": [stage._asdict() for stage in self.stages]} if self.stages else {}

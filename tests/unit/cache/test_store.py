@@ -121,6 +121,12 @@ def test_manifest_says_what_was_built(cache: Cache) -> None:
     assert set(manifest.files) == set(names(path)) - {"manifest.json"}
 
 
+def test_the_time_of_a_build_is_that_in_which_a_stage_was_under_way() -> None:
+    stages = [("lowering", 0, 1, 11), ("generation", 5, 2, 12), ("compilation", 7, 2, 12), ("stub", 5, 1, 12)]
+    assert Built(seconds=4, stages=tuple(BuildStage(*stage) for stage in stages)).whole == 5
+    assert Built(seconds=4).whole == 4
+
+
 def test_an_entry_of_an_older_gtstub_has_no_stages(cache: Cache) -> None:
     path = publish(cache, KEY, "first").path
     assert "stages" not in json.loads((path / "manifest.json").read_bytes())["built"]
