@@ -85,6 +85,7 @@ def _make(
     from gtstub.report.compare import compare
     from gtstub.report.model import to_json
     from gtstub.report.page import comparison_page, index_page, program_page
+    from gtstub.report.timeline import builds_of, timeline
 
     profile = None if profile_file is None else Report.load(profile_file)
 
@@ -112,7 +113,7 @@ def _make(
         with progress(f"Reading the entries of '{cache_dir}'"):
             reports, unreadable = entries.reports_of(cache_dir, report_of)
         check_names()
-        return to_json(reports, unreadable), index_page(reports, unreadable)
+        return to_json(reports, unreadable), index_page(reports, unreadable, timeline(builds_of(cache_dir)))
     assert compared is not None
     old, new = map(report_of, compared)
     check_names()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.cache.manifest import BuildStage, Built
 from gtstub.report import entry as entries
 from gtstub.signature import documents
 from tests.support.cli import assert_refused, run
@@ -61,6 +62,14 @@ def test_an_index_lists_all_entries(entry: Path) -> None:
     page = Page(Path("index.html").read_text(encoding="utf-8"))
     assert [row[0] for row in page.rows("programs")] == [f"whole{entry.name[-32:]}"]
     assert "There is no cache entry at" in page.all("p", "absent")[0].text
+
+
+def test_an_index_has_the_chart_of_the_latest_build(tmp_path: Path) -> None:
+    publish(tmp_path / "cache", built=Built(stages=(BuildStage("lowering", 1.7e9, 2, 11),)))
+    assert run("report", "--cache", str(tmp_path / "cache"), "-o", "index.html").exit_code == 0
+    page = Page(Path("index.html").read_text(encoding="utf-8"))
+    assert [row[1:] for row in page.rows("build")] == [["1", "2.00", "2.00"]]
+    assert len(page.all("svg", "timeline")) == 1
 
 
 def test_a_comparison_is_a_page(entry: Path, tmp_path: Path) -> None:
