@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.analysis.sizes import known_dimensions
 from gtstub.cache.manifest import BuildStage, Built
-from gtstub.report import entry as entries
 from gtstub.signature import documents
+from gtstub.signature.documents import program_in
 from tests.support.cli import assert_refused, run
 from tests.support.entries import flip_a_bit
 from tests.support.html_pages import Page
@@ -158,7 +159,7 @@ def test_no_page_is_written_into_an_entry(entry: Path) -> None:
 def test_a_size_may_be_one_of_some_entries_only(entry: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     other = publish(cache, SMALL_SDFG, SMALL_PROGRAM, None).path
-    dims = {path: set(entries.names(path)[0]) for path in (entry, other)}
+    dims = {path: set(known_dimensions(program_in(path / "program.json"))) for path in (entry, other)}
     (name,) = sorted(dims[entry] - dims[other])[:1]
     for arguments in (["--cache", str(cache)], ["--compare", str(entry), str(other)]):
         document = json.loads(run("report", *arguments, "--size", f"{name}=5", "--json").stdout)
