@@ -51,6 +51,30 @@ def symbol_sizes(
     return {**found, **symbols}
 
 
+class SharedSizes:
+    """Sizes of dimensions and values of symbols for several programs, not each of which has all of them."""
+
+    def __init__(self, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> None:
+        self._given = dimensions, symbols
+        self._known: set[str] = set()
+
+    def fitting(self, program: ProgramSignature, sdfg: SdfgSignature) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The dimensions and the symbols that a program has."""
+        names = known_dimensions(program), known_symbols(sdfg)
+        dimensions, symbols = (
+            {name: value for name, value in given.items() if name in known}
+            for given, known in zip(self._given, names, strict=True)
+        )
+        self._known |= dimensions.keys() | symbols.keys()
+        return dimensions, symbols
+
+    def check(self) -> None:
+        """Raises SizeError for a name that fitted none of the programs."""
+        for name in (name for given in self._given for name in given):
+            if name not in self._known:
+                raise SizeError(f"No entry has a dimension or symbol '{name}'.")
+
+
 def known_dimensions(program: ProgramSignature) -> Sequence[str]:
     """The names of the horizontal and vertical dimensions of a program."""
     dims = [dim for _, type_ in fields(program) for dim in type_.dims]

@@ -9,7 +9,9 @@ would take longer than everything else here.
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +31,9 @@ DEEPEST = 100
 
 LATEST = 2.0**37
 """The latest time of a build, in seconds since 1970: it still has a date."""
+
+MOST_STAGES = 100
+"""The most stages of a build that a manifest may list."""
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -66,12 +71,48 @@ class Machine(NamedTuple):
     arch: str = ""
 
 
+class BuildStage(NamedTuple):
+    """
+    A stage of a build: its `name`, its `begin` in seconds since 1970, its duration in `seconds`, and the `pid` of the
+    process that ran it, or waited for the compiler that did.
+    """
+
+    name: str
+    begin: float
+    seconds: float
+    pid: int
+
+    @classmethod
+    def since(cls, begin: float, name: str, end: float | None = None) -> BuildStage:
+        """A stage that this process began at the time `begin`, and that ends at the time `end`, or now."""
+        seconds = (time.time() if end is None else end) - begin
+        return cls(name, round(begin, 3), round(max(0.0, seconds), 3), os.getpid())  # A clock may be set back.
+
+
 class Built(NamedTuple):
-    """The build of an entry: its `time` in seconds since 1970, its host, and its duration in `seconds`."""
+    """
+    The build of an entry: its `time` (of its end) in seconds since 1970, its host, its duration in `seconds`, and its
+    `stages`, which an older gtstub did not keep.
+    """
 
     time: float = 0.0
     host: str = ""
     seconds: float = 0.0
+    stages: tuple[BuildStage, ...] = ()
+
+    @property
+    def whole(self) -> float:
+        """The seconds in which a stage was under way, which `seconds` only begin to count when DaCe's do."""
+        whole = end = 0.0
+        for stage in sorted(self.stages, key=lambda stage: stage.begin):
+            begin, end = max(end, stage.begin), max(end, stage.begin + stage.seconds)
+            whole += end - begin
+        return round(whole, 3) if self.stages else self.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """The member 'built' of the document, which has no stages if none are known."""
+        stages = {"stages": [stage._asdict() for stage in self.stages]} if self.stages else {}
+        return {"time": self.time, "host": self.host, "seconds": self.seconds, **stages}
 
 
 class Manifest(NamedTuple):
@@ -96,7 +137,7 @@ class Manifest(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """The whole document. Raises TypeError for an ingredient or a baked value that JSON cannot express."""
         files = {name: file._asdict() for name, file in self.files.items()}
-        parts = {"files": files, "machine": self.machine._asdict(), "built": self.built._asdict()}
+        parts = {"files": files, "machine": self.machine._asdict(), "built": self.built.to_json()}
         document: dict[str, Any] = {"schema": SCHEMA, **plain({**self._asdict(), **parts})}
         return {**document, "digest": digest(document)}
 
@@ -179,7 +220,7 @@ def _parse(document: dict[str, Any]) -> Manifest:
         **{name: _line(document, name) for name in ("name", "stub", "library", "key")},
         **{name: _member(document, name, dict) for name in ("workspaces", "ingredients", "baked")},
         machine=Machine(cpu, _line(machine, "device"), _line(machine, "arch")),
-        built=Built(_seconds(built, "time"), _line(built, "host"), _seconds(built, "seconds")),
+        built=Built(_seconds(built, "time"), _line(built, "host"), _seconds(built, "seconds"), _stages(built)),
         files={name: _file(name, file) for name, file in files.items()},
     )
     for name, values in (("workspaces", manifest.workspaces.values()), ("machine.cpu", cpu)):
@@ -214,6 +255,25 @@ def _seconds(built: Mapping[str, Any], name: str) -> int | float:
     if not 0 <= seconds <= LATEST:
         raise ManifestError(f"has a member '{name}' that is not a time")
     return seconds
+
+
+def _stages(built: Mapping[str, Any]) -> tuple[BuildStage, ...]:
+    if "stages" not in built:
+        return ()
+    stages = _member(built, "stages", list)
+    if len(stages) > MOST_STAGES or not all(isinstance(stage, dict) for stage in stages):
+        raise ManifestError("has a member 'stages' that is not a list of the stages of a build")
+    return tuple(
+        BuildStage(_line(stage, "name"), _seconds(stage, "begin"), _seconds(stage, "seconds"), _pid(stage))
+        for stage in stages
+    )
+
+
+def _pid(stage: Mapping[str, Any]) -> int:
+    pid: int = _member(stage, "pid", int)
+    if not 0 < pid < 2**31:
+        raise ManifestError("has a member 'pid' that is not the number of a process")
+    return pid
 
 
 def _member(document: Mapping[str, Any], name: str, *kinds: type) -> Any:

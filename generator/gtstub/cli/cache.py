@@ -49,11 +49,16 @@ def _number(parse: Callable[[str], float]) -> Callable[[str], float]:
 
 @cache.command(
     name="list",
-    epilog=example("gtstub cache list", "gtstub cache list --jq '.entries[] | select(.bytes > 1e6) | .key'"),
+    epilog=example(
+        "gtstub cache list",
+        "gtstub cache list --times",
+        "gtstub cache list --jq '.entries[] | select(.bytes > 1e6) | .key'",
+    ),
 )
+@click.option("--times", is_flag=True, help="Print the seconds of the stages of each build, the longest build first.")
 @opened_option
 @json_options
-def list_(opened: Cache) -> Answer:
+def list_(times: bool, opened: Cache) -> Answer:
     """
     List all entries.
 
@@ -62,6 +67,11 @@ def list_(opened: Cache) -> Answer:
     it. 'verify' reads all files.
     """
     items = inventory(opened)
+    if times:
+        from gtstub.cli.tables.times import longest_first, print_times, times_to_json
+
+        timed = [{**tables.item_to_json(item), **times_to_json(item)} for item in longest_first(items)]
+        return Answer({"entries": timed}, functools.partial(print_times, items))
     document = {"entries": [tables.item_to_json(item) for item in items]}
     return Answer(document, functools.partial(tables.print_items, opened, items))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gtstub.cli.options import FILE, example, json_options, size_options
-from gtstub.cli.output import Answer
+from gtstub.cli.output import Answer, progress
 
 if TYPE_CHECKING:
     from gtstub.sdfg.model import Sdfg
@@ -20,18 +20,30 @@ if TYPE_CHECKING:
     epilog=example(
         "gtstub memory ENTRY --size Edge=30720 --size K=65 --set vertical_end=65",
         "gtstub memory program.sdfgz --set N=1000",
+        "gtstub memory --cache --size Edge=30720 --size K=65",
         "gtstub memory ENTRY --size K=65 --jq '.uses[] | \"\\(.allocated) \\(.storage) \\(.bytes)\"'",
     )
 )
-@click.argument("path", metavar="SDFG | ENTRY", type=FILE)
+@click.argument("path", metavar="[SDFG | ENTRY]", type=FILE, required=False)
+@click.option(
+    "--cache",
+    "cache_dir",
+    metavar="[DIR]",
+    is_flag=False,
+    flag_value="",
+    help="Print a row for each entry of this cache, or of the one that 'gtstub cache path' prints.",
+)
 @size_options
 @json_options
-def memory(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> Answer:
+def memory(
+    path: Path | None, cache_dir: str | None, dimensions: Mapping[str, int], symbols: Mapping[str, int]
+) -> Answer:
     """
     Print the memory that a program allocates for its transients.
 
     SDFG is a file that DaCe wrote, ENTRY the directory of a cache entry. Sizes are in bytes, and '?' if they are not
-    known. An SDFG alone has no dimensions, so its symbols need '--set'.
+    known. An SDFG alone has no dimensions, so its symbols need '--set'. Of a cache, the entries whose calls allocate
+    most are first.
 
     docs/memory.md explains the columns.
     """
@@ -40,10 +52,33 @@ def memory(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]
     from gtstub.cli.sdfgs import exit_code_2
     from gtstub.cli.tables.memory import print_memory
 
+    if (path is None) == (cache_dir is None):
+        raise click.UsageError("Give either SDFG or ENTRY, or '--cache'.")
+    if path is None:
+        return _of_cache(cache_dir or "", dimensions, symbols)
     with exit_code_2():
         sdfg, sizes = _read(path, dimensions, symbols)
         found = memory_of(sdfg, sizes)
     return Answer(memory_to_json(sdfg.name, sizes, found), functools.partial(print_memory, sdfg.name, found))
+
+
+def _of_cache(directory: str, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> Answer:
+    from gtstub.analysis.sizes import SharedSizes
+    from gtstub.cache.inventory import inventory
+    from gtstub.cache.store import Cache, open_cache
+    from gtstub.cli.sdfgs import entries, exit_code_2
+    from gtstub.cli.tables.cache_memory import cache_memory_to_json, print_cache_memory
+    from gtstub.report.memory import memory_of_entries
+
+    sizes = SharedSizes(dimensions, symbols)
+    with exit_code_2():
+        if directory:
+            entries(Path(directory))  # which refuses a directory without any
+        items = inventory(Cache(Path(directory).absolute()) if directory else open_cache())
+        with progress(f"Reading {len(items)} entries"):
+            found = memory_of_entries(items, sizes)
+        sizes.check()
+    return Answer(cache_memory_to_json(found), functools.partial(print_cache_memory, found))
 
 
 def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> tuple[Sdfg, Mapping[str, int]]:

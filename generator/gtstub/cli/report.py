@@ -79,43 +79,34 @@ def _make(
     profile_file: Path | None,
 ) -> tuple[dict[str, Any], str]:
     """The document and the page."""
-    from gtstub.analysis.sizes import SizeError
+    from gtstub.analysis.sizes import SharedSizes
     from gtstub.profiling.report import Report
     from gtstub.report import entry as entries
     from gtstub.report.compare import compare
     from gtstub.report.model import to_json
     from gtstub.report.page import comparison_page, index_page, program_page
+    from gtstub.report.timeline import builds_of, timeline
 
     profile = None if profile_file is None else Report.load(profile_file)
 
     if entry is not None:
         one = entries.report(entry, dimensions=dimensions, symbols=symbols, profile=profile)
         return to_json([one]), program_page(one)
-    known: set[str] = set()
+    sizes = SharedSizes(dimensions, symbols)
 
     def report_of(path: Path) -> ProgramReport:
         """The report of one of several entries. Not each of them has all dimensions and symbols that are given."""
-        names = entries.names(path) if dimensions or symbols else ((), ())
-        fitting = [
-            {name: number for name, number in given.items() if name in found}
-            for given, found in zip((dimensions, symbols), names, strict=True)
-        ]
-        known.update(*fitting)
+        fitting = entries.fitting(path, sizes) if dimensions or symbols else ({}, {})
         return entries.report(path, dimensions=fitting[0], symbols=fitting[1], profile=profile)
-
-    def check_names() -> None:
-        for name in (*dimensions, *symbols):
-            if name not in known:
-                raise SizeError(f"No entry has a dimension or symbol '{name}'.")
 
     if cache_dir is not None:
         with progress(f"Reading the entries of '{cache_dir}'"):
             reports, unreadable = entries.reports_of(cache_dir, report_of)
-        check_names()
-        return to_json(reports, unreadable), index_page(reports, unreadable)
+        sizes.check()
+        return to_json(reports, unreadable), index_page(reports, unreadable, timeline(builds_of(cache_dir)))
     assert compared is not None
     old, new = map(report_of, compared)
-    check_names()
+    sizes.check()
     comparison = compare(old, new)
     return to_json([old, new], comparison=comparison), comparison_page(old, new, comparison)
 

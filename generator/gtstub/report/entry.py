@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gtstub.analysis.kernels import kernels
 from gtstub.analysis.memory import memory
 from gtstub.analysis.rules import check
-from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
+from gtstub.analysis.sizes import SharedSizes, symbol_sizes
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, entries_in
 from gtstub.cache.inspection import signatures
 from gtstub.cache.key import flat
@@ -90,10 +90,10 @@ def report(
     )
 
 
-def names(path: Path) -> tuple[Sequence[str], Sequence[str]]:
-    """The names of an entry's dimensions and symbols, which sizes can be given for. Raises GtstubError or OSError."""
+def fitting(path: Path, sizes: SharedSizes) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Those of the sizes of dimensions and values of symbols that an entry has. Raises GtstubError or OSError."""
     _, sdfg, program = signatures(path)
-    return known_dimensions(program), known_symbols(sdfg)
+    return sizes.fitting(program, sdfg)
 
 
 def reports_of(

@@ -17,6 +17,7 @@ from gtstub.profiling.model import duration, percentage
 from gtstub.report.flow import flow
 from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
+from gtstub.report.timeline import COLORS, Timeline
 from gtstub.report.wording import WHEN, byte_size, count, short_digests
 from gtstub.util.visible import visible
 
@@ -66,9 +67,11 @@ def _alike(transients: Sequence[Transient]) -> list[tuple[Transient, list[str]]]
     return list(names.items())
 
 
-def index_page(reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable]) -> str:
-    """The page of a cache, with a row for each entry."""
-    return _render("index.html.j2", reports=reports, unreadable=unreadable)
+def index_page(
+    reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable], latest: Timeline | None = None
+) -> str:
+    """The page of a cache, with a row for each entry, and the chart of its latest build if it is known."""
+    return _render("index.html.j2", reports=reports, unreadable=unreadable, timeline=latest, colors=COLORS)
 
 
 def comparison_page(old: ProgramReport, new: ProgramReport, comparison: Comparison) -> str:

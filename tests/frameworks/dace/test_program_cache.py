@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.cache.entry import Entry
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 
@@ -77,6 +78,12 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Processes:
     assert made.builds == 1
     (made.entry,) = made.entries
     return made
+
+
+def test_the_entry_knows_the_stages_of_its_build(processes: Processes) -> None:
+    stages = Entry(processes.entry).manifest().built.stages
+    assert [stage.name for stage in stages] == ["parsing", "bindings", "generation", "compilation", "stub", "saving"]
+    assert len({stage.pid for stage in stages}) == 1
 
 
 @pytest.mark.parametrize("mode", ["Run", "BuildAndRun", "Python"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import inspect
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -124,6 +125,20 @@ def test_entry_holds_what_a_program_needs(root: Path) -> None:
     }
     for kind in ("program", "sdfg"):
         assert (path / f"{kind}.json").read_bytes() == (FOLDER / "signatures" / f"in_place.{kind}.json").read_bytes()
+
+
+def test_entry_knows_the_stages_of_its_build(root: Path) -> None:
+    (path,) = entries(root)
+    built = Entry(path).manifest().built
+    stages = {stage.name: stage for stage in built.stages}
+    own = ("generation", "compilation", "stub", "saving")
+    assert tuple(stages) == ("lowering", "translation", "bindings", *own)
+    begins = [stages[name].begin for name in stages if name != "stub"]
+    assert begins == sorted(begins)
+    assert all(stage.seconds > 0 for stage in stages.values())
+    assert stages["stub"].begin == stages["generation"].begin
+    assert built.time - 600 < stages["lowering"].begin < built.time
+    assert {stage.pid for stage in stages.values()} == {os.getpid()}
 
 
 def test_entry_does_not_know_where_it_lies(built_root: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,12 +179,28 @@ def test_large_archives_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.Mon
 
 # --- Manifests that anybody could have written ------------------------------------------------------------------------
 
+STAGE = {"name": "saving", "begin": 1, "seconds": 1, "pid": 1}
+
+
+def stages(value: Any) -> dict[str, Any]:
+    """The member 'built' with these stages."""
+    return {"built": {"time": 1, "host": "", "seconds": 1, "stages": value}}
+
+
 WRONG_MEMBERS = [
     ({"built": None}, "has no member 'built' of type 'dict'"),
     ({"built": {"time": 10**400, "host": "", "seconds": 1}}, "has a member 'time' that is not a time"),
     ({"built": {"time": 1, "host": "", "seconds": -1}}, "has a member 'seconds' that is not a time"),
     ({"built": {"time": True, "host": "", "seconds": 1}}, "has no member 'time' of type 'int'"),
     ({"built": {"time": 1, "host": "\x1b[2J", "seconds": 1}}, "has a member 'host' that is not a line of text"),
+    (stages(None), "has no member 'stages' of type 'list'"),
+    (stages([1]), "has a member 'stages' that is not a list of the stages of a build"),
+    (stages([STAGE] * 101), "has a member 'stages' that is not a list of the stages of a build"),
+    (stages([{**STAGE, "name": "\x1b[2J"}]), "has a member 'name' that is not a line of text"),
+    (stages([{**STAGE, "begin": "1"}]), "has no member 'begin' of type 'int'"),
+    (stages([{**STAGE, "seconds": -1}]), "has a member 'seconds' that is not a time"),
+    (stages([{**STAGE, "pid": 1.0}]), "has no member 'pid' of type 'int'"),
+    (stages([{**STAGE, "pid": 0}]), "has a member 'pid' that is not the number of a process"),
     ({"name": 1}, "has no member 'name' of type 'str'"),
     ({"name": "two\nlines"}, "has a member 'name' that is not a line of text"),
     ({"name": "\ud800"}, "has a member 'name' that is not a line of text"),

@@ -22,7 +22,7 @@ from gtstub import settings
 from gtstub.cache.cleanup import set_aside
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, USE_KNOWN, Entry
 from gtstub.cache.key import Difference, make_key
-from gtstub.cache.manifest import Built, Machine, Manifest, digest
+from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest, digest
 from gtstub.cache.store import Cache, open_cache
 from gtstub.errors import CacheError
 from gtstub.toolchain import cpu
@@ -95,12 +95,15 @@ def test_entry_can_be_moved(cache: Cache, toolchain: Toolchain, tmp_path: Path) 
     assert gtstub.load(moved).name == "prog"
 
 
+STAGES = (BuildStage("lowering", 1.7e9, 1, 11), BuildStage("saving", 1.7e9 + 1, 0.5, 12))
+
+
 def test_manifest_says_what_was_built(cache: Cache) -> None:
     before = time.time()
     key = make_key("prog", {"static": {"n": 3}})
     with cache.private_directory(key) as directory:
         made = write_files(directory)._replace(
-            ingredients={"static": {"n": 3}}, baked={"n": 3}, built=Built(seconds=1.5)
+            ingredients={"static": {"n": 3}}, baked={"n": 3}, built=Built(seconds=1.5, stages=STAGES)
         )
         path = cache.publish(directory, key, made).path
     manifest = Entry(path).manifest()
@@ -112,8 +115,22 @@ def test_manifest_says_what_was_built(cache: Cache) -> None:
     assert manifest.baked == {"n": 3}
     assert manifest.machine == Machine()
     assert manifest.built.seconds == 1.5
+    assert manifest.built.stages == STAGES
+    assert document["built"]["stages"][1] == {"name": "saving", "begin": 1.7e9 + 1, "seconds": 0.5, "pid": 12}
     assert before <= manifest.built.time <= time.time()
     assert set(manifest.files) == set(names(path)) - {"manifest.json"}
+
+
+def test_the_time_of_a_build_is_that_in_which_a_stage_was_under_way() -> None:
+    stages = [("lowering", 0, 1, 11), ("generation", 5, 2, 12), ("compilation", 7, 2, 12), ("stub", 5, 1, 12)]
+    assert Built(seconds=4, stages=tuple(BuildStage(*stage) for stage in stages)).whole == 5
+    assert Built(seconds=4).whole == 4
+
+
+def test_an_entry_of_an_older_gtstub_has_no_stages(cache: Cache) -> None:
+    path = publish(cache, KEY, "first").path
+    assert "stages" not in json.loads((path / "manifest.json").read_bytes())["built"]
+    assert Entry(path).verify().built.stages == ()
 
 
 def test_second_builder_uses_the_entry_of_the_first(cache: Cache) -> None:

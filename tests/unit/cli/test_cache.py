@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub.cache.key import make_key
-from gtstub.cache.manifest import Built, Machine
+from gtstub.cache.manifest import BuildStage, Built, Machine
 from gtstub.cache.store import Cache
 from gtstub.cli.app import main
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
@@ -88,6 +88,36 @@ def test_list_as_json(cache: Cache) -> None:
         "problem": "",
     }
     assert said("list", "--jq", ".entries[].key") == f"{path.name}\n"
+
+
+STAGES = (
+    BuildStage("lowering", 100.0, 1.0, 11),
+    BuildStage("compilation", 110.0, 4.5, 12),
+    BuildStage("stub", 110.0, 0.25, 12),
+)
+
+
+def test_list_of_times(cache: Cache) -> None:
+    publish_made_of(cache, MADE_OF, baked={"n": 1}, built=Built(seconds=1.25))
+    longest = publish(cache, "other-00", name="other", built=Built(seconds=4.5, stages=STAGES)).path
+    (publish(cache, "broken-00").path / LIBRARY).unlink()
+    head, first, second, last, *notes = rows(said("list", "--times"))
+    assert head == ["key", "program", "static", "arguments", "build", "lowering", "compilation", "stub"]
+    assert first == ["other-00", "other", "5.50", "1.00", "4.50", "0.25"]
+    assert second[1:] == ["prog", "n=1", "1.25"]
+    assert last == ["all", "6.75", "1.00", "4.50", "0.25"]
+    assert [" ".join(note) for note in notes[1:]] == [
+        "Not known: the stages of 1 entry that an older gtstub built.",
+        "Left out: 1 entry that 'gtstub cache list' shows as broken or foreign.",
+    ]
+    entry, other = json.loads(said("list", "--times", "--json"))["entries"]
+    assert (entry["path"], entry["seconds"], other["seconds"]) == (str(longest), 5.5, 1.25)
+    assert entry["stages"][0] == {"name": "lowering", "begin": 100.0, "seconds": 1.0, "pid": 11}
+    assert other["stages"] == []
+
+
+def test_list_of_times_of_an_empty_cache() -> None:
+    assert said("list", "--times") == "0 entries.\n"
 
 
 def test_empty_key_is_no_beginning_of_a_key(cache: Cache) -> None:

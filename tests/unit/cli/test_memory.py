@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from gtstub.cache.store import Cache
 from gtstub.signature.documents import parse, program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
 from tests.support.cli import assert_refused, run
-from tests.support.entries import write_files
+from tests.support.entries import LIBRARY, write_files
 from tests.support.sdfg_documents import branches, sdfg, state, transient
 from tests.support.signatures import EDGE, K, array, field, program, symbol
 from tests.support.signatures import sdfg as signature
@@ -166,3 +167,80 @@ def test_what_is_missing(entry: Entry) -> None:
     assert_refused(run("memory", "empty"), 2, "There is no cache entry at 'empty'.")
     (entry.path / "sdfg.json").unlink()
     assert_refused(run("memory", str(entry.path)), 2, f"The cache entry '{entry.path}' lacks its file 'sdfg.json'.")
+
+
+# --- A whole cache ----------------------------------------------------------------------------------------------------
+
+SIZES = ("--size", "Edge=10", "--size", "K=4")
+
+
+def publish_another(cache: Cache, key: str, sdfg_document: object | None, **manifest: Any) -> Entry:
+    """An entry whose program has no dimensions, with an SDFG or without one."""
+    with cache.private_directory(key) as directory:
+        made = write_files(directory)._replace(name=key, **manifest)
+        (directory / "sdfg.json").write_text(sdfg_to_json(signature(*map(symbol, "LMN"))))
+        (directory / "program.json").write_text(program_to_json(program("prog")))
+        if sdfg_document is not None:
+            (directory / COMPILED_SDFG).write_bytes(gzip.compress(json.dumps(sdfg_document).encode()))
+        return cache.publish(directory, key, made)
+
+
+@pytest.fixture
+def cache(entry: Entry) -> Path:
+    """A cache with an entry that is known with two sizes, one without arrays, one without SDFG, and a broken one."""
+    made = Cache(entry.path.parent)
+    publish_another(made, "none", sdfg(state()), ingredients={"static": {"n": 1}}, baked={"n": 1, "x": 2})
+    publish_another(made, "older", None)
+    (publish_another(made, "torn", sdfg(state())).path / LIBRARY).unlink()
+    return made.root
+
+
+def test_a_cache_has_a_row_for_each_entry_and_the_largest_is_first(cache: Path) -> None:
+    done = run("memory", "--cache", str(cache), *SIZES)
+    head, first, *rest, largest, kept, unknown = [line for line in lines(done.stdout) if line]
+    assert done.exit_code == 0
+    assert head == "key static arguments in a call at one time allocations where kept missing"
+    assert first == "prog 480 320 3 CPU_Heap 80"
+    assert rest[0] == "none n=1 0 0 0 0"
+    reason = "The entry keeps no 'program.sdfgz', because an older gtstub built it: build it again."
+    assert rest[1:] == [
+        f"older ? ? 0 ? {reason}",
+        f"torn ? ? 0 ? The cache entry '{cache / 'torn'}' lacks its file '{LIBRARY}'.",
+    ]
+    assert largest == "A call allocates at least 320 bytes at one time in the largest program."
+    assert kept == "The handles of all entries together keep at least 80 bytes."
+    assert unknown == "2 of 4 entries have sizes that are not known. '--size' and '--set' give values."
+
+
+def test_the_reason_of_each_figure_that_is_not_known_is_said(tmp_path: Path) -> None:
+    made = Cache(tmp_path / "cache")
+    arrays = {"a": transient("N"), "b": transient("-N"), "c": transient("M")}
+    publish_another(made, "one", sdfg(state("a", "b", "c"), arrays=arrays, symbols=["N", "M"]))
+    (found,) = json.loads(run("memory", "--cache", str(made.root), "--json").stdout)["entries"]
+    assert found["missing"] == ["Not known: 'M', 'N'."]
+    document = json.loads(run("memory", "--cache", str(made.root), "--set", "N=3", "--json").stdout)
+    (found,) = document["entries"]
+    assert found["missing"] == ["Not known: 'M'.", "No value: 'b' of 8 * -N bytes."]
+    assert (found["call"], document["largest"]) == ({"bytes": None, "at_least": 24},) * 2
+
+
+def test_sizes_of_a_cache_need_not_be_those_of_each_entry(cache: Path) -> None:
+    assert run("memory", "--cache", str(cache), *SIZES, "--set", "L=1").exit_code == 0
+    assert_refused(
+        run("memory", "--cache", str(cache), "--size", "Edges=1"), 2, "No entry has a dimension or symbol 'Edges'."
+    )
+    assert_refused(run("memory", "--cache", "nothing"), 2, "'nothing' has no cache entry.")
+
+
+def test_the_own_cache_is_the_default(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(cache))
+    assert run("memory", *SIZES, "--cache", "--jq", ".entries[].key").stdout.split()[0] == "prog"
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(cache / "nothing"))
+    assert run("memory", "--cache").stdout == "The cache has no entry.\n"
+
+
+def test_either_a_path_or_a_cache(file: str) -> None:
+    for arguments in ([], [file, "--cache", "."]):
+        done = run("memory", *arguments)
+        assert done.exit_code == 2
+        assert "Give either SDFG or ENTRY, or '--cache'." in done.stderr

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.report import entry as entries
+from gtstub.analysis.sizes import known_dimensions
+from gtstub.cache.manifest import BuildStage, Built
 from gtstub.signature import documents
+from gtstub.signature.documents import program_in
 from tests.support.cli import assert_refused, run
 from tests.support.entries import flip_a_bit
 from tests.support.html_pages import Page
@@ -61,6 +63,14 @@ def test_an_index_lists_all_entries(entry: Path) -> None:
     page = Page(Path("index.html").read_text(encoding="utf-8"))
     assert [row[0] for row in page.rows("programs")] == [f"whole{entry.name[-32:]}"]
     assert "There is no cache entry at" in page.all("p", "absent")[0].text
+
+
+def test_an_index_has_the_chart_of_the_latest_build(tmp_path: Path) -> None:
+    publish(tmp_path / "cache", built=Built(stages=(BuildStage("lowering", 1.7e9, 2, 11),)))
+    assert run("report", "--cache", str(tmp_path / "cache"), "-o", "index.html").exit_code == 0
+    page = Page(Path("index.html").read_text(encoding="utf-8"))
+    assert [row[1:] for row in page.rows("build")] == [["1", "2.00", "2.00"]]
+    assert len(page.all("svg", "timeline")) == 1
 
 
 def test_a_comparison_is_a_page(entry: Path, tmp_path: Path) -> None:
@@ -149,7 +159,7 @@ def test_no_page_is_written_into_an_entry(entry: Path) -> None:
 def test_a_size_may_be_one_of_some_entries_only(entry: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     other = publish(cache, SMALL_SDFG, SMALL_PROGRAM, None).path
-    dims = {path: set(entries.names(path)[0]) for path in (entry, other)}
+    dims = {path: set(known_dimensions(program_in(path / "program.json"))) for path in (entry, other)}
     (name,) = sorted(dims[entry] - dims[other])[:1]
     for arguments in (["--cache", str(cache)], ["--compare", str(entry), str(other)]):
         document = json.loads(run("report", *arguments, "--size", f"{name}=5", "--json").stdout)

@@ -9,7 +9,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +20,7 @@ from dace.codegen import compiler as dace_compiler
 from gtstub import settings
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
 from gtstub.cache.lookup import Request
-from gtstub.cache.manifest import Built, Machine, Manifest
+from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
 from gtstub.cache.store import Cache
 from gtstub.errors import ToolchainError
@@ -118,12 +118,13 @@ class Build:
         compiled: Path | None = None,
         lowered: Mapping[str, Any] | None = None,
         stages: Mapping[str, Mapping[str, Any]] = NO_STAGES,
+        measured: Sequence[BuildStage] = (),
     ) -> Entry:
         """
         Builds an SDFG and its stub, and publishes the entry. `names` are the names in the signatures of those arguments
         of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already.
         `lowered` is the JSON form of the SDFG before anything changed it here, if not that of `sdfg`, and `stages` are
-        those before it by name. The caller has entered `context`.
+        those before it by name. `measured` are the stages of the build so far. The caller has entered `context`.
         """
         configuration, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
@@ -139,16 +140,20 @@ class Build:
             for file, text in texts.items():
                 (directory / file).write_text(text, encoding="utf-8")
             stub_library = f"{program.name}_stub.so"
+            started = time.time()
             build = toolchain.start(directory / stub.source, directory / stub_library)
             try:
                 if compiled is None:
                     library = self.compile(sdfg, private / "dace", settings.build_checks())
+                    measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
                     library = Path(shutil.copy(compiled, private))
             except BaseException:
                 build.cancel()
                 raise
             build.wait()
+            stub_stage = BuildStage.since(started, "stub", (directory / stub_library).stat().st_mtime)
+            saving = time.time()
             if compiled is None:
                 raw = json.loads(gzip.decompress((private / "dace" / COMPILED_SDFG).read_bytes()))
                 check_arguments(dace.SDFG.from_json(raw), signature, names)
@@ -171,7 +176,10 @@ class Build:
                     device=self.device_name,
                     arch="" if self.device == "cpu" else arch("gpu"),
                 ),
-                built=Built(seconds=round(time.monotonic() - begin, 3)),
+                built=Built(
+                    seconds=round(time.monotonic() - begin, 3),
+                    stages=(*measured, stub_stage, BuildStage.since(saving, "saving")),
+                ),
             )
             entry = request.cache.publish(directory, request.key, manifest)
         limit_size(request.cache)
@@ -196,6 +204,13 @@ class Build:
                 f" {GPU_COMPILERS[self.device]}."
             ) from error
         return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
+
+
+def _times_of_dace(begin: float, saved: Path) -> tuple[BuildStage, BuildStage]:
+    """DaCe generates code and compiles it in one call, which began at the time `begin`. It saves the SDFG between."""
+    end = time.time()
+    generated = min(max(begin, saved.stat().st_mtime), end)  # A file server may have a clock of its own.
+    return BuildStage.since(begin, "generation", generated), BuildStage.since(generated, "compilation", end)
 
 
 def _save(raw: Mapping[str, Any], path: Path) -> None:

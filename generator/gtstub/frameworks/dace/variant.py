@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import importlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gtstub._host import Overload, Program
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request, make_request
+from gtstub.cache.manifest import BuildStage
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import Arguments
@@ -192,7 +194,10 @@ def _symbols_of(arrays: Mapping[int, dace.data.Array]) -> dict[str, _Number]:
 
 @dataclasses.dataclass(frozen=True)
 class ParsedVariant:
-    """A variant before its build: the SDFG, what calls need besides, both signatures, and the entry that it needs."""
+    """
+    A variant before its build: the SDFG, what calls need besides, both signatures, the entry that it needs, and the
+    stages so far.
+    """
 
     sdfg: dace.SDFG
     parameters: Parameters
@@ -203,6 +208,7 @@ class ParsedVariant:
     build: Build
     request: Request
     library: Path | None
+    measured: tuple[BuildStage, ...]
 
     def entry(self) -> Entry:
         """Finds the entry, or builds it."""
@@ -219,6 +225,7 @@ class ParsedVariant:
                 self.sdfg_signature,
                 self.parameters.names,
                 library,
+                measured=self.measured,
             )
 
         with self.build.context():
@@ -247,6 +254,7 @@ def parse_variant(
         if (met := front_end.program_of(value)) is not None:
             refresh(met)
 
+    begin = time.time()
     with recording(meet) as recorder:
         if compiled is None:
             with options.build("cpu").context():
@@ -254,6 +262,8 @@ def parse_variant(
         else:  # by another package, which has parsed it, too
             sdfg = compiled.sdfg
             program.closure_resolver(dict(types.values), set(types.given))
+    parsing = BuildStage.since(begin, "parsing")
+    begin = time.time()
     given = call.by_name
     _check_names(program, sdfg, given)
     closure = closure_of(
@@ -269,6 +279,7 @@ def parse_variant(
     signature = program_signature(sdfg, parameters)
     made = renamed(described, parameters.names)
     stub = make_stub(made, signature)
+    measured = (parsing, BuildStage.since(begin, "bindings"))
     build = options.build(made.device)
     baked = {reading.source: value for reading, value in closure.constants if isinstance(value, bool | int | float)}
     ingredients = {
@@ -290,7 +301,7 @@ def parse_variant(
     if library is not None:
         ingredients["library"] = hashlib.sha256(library.read_bytes()).hexdigest()
     request = make_request(sdfg.name, ingredients, baked, build.cmake)
-    return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library)
+    return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library, measured)
 
 
 def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> LoadedVariant:

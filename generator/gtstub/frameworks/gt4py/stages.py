@@ -12,6 +12,7 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
+from gtstub.cache.manifest import BuildStage
 from gtstub.frameworks.gt4py.internals import CompilableProgramDef, ConcreteProgramDef
 
 
@@ -41,8 +42,11 @@ class FoundProgramDef(CompilableProgramDef):
 class LoweredProgramDef(CompilableProgramDef):
     """
     A lowered program. `parameter_types` are the types before lowering, which replaces named collections with tuples;
-    `request` is the entry to build.
+    `request` is the entry to build, and `measured` are the stages of its build so far.
     """
 
     parameter_types: Mapping[str, ts.TypeSpec]
     request: Request | None = dataclasses.field(default=None, metadata=utils.gt4py_metadata(fingerprint=False))
+    measured: tuple[BuildStage, ...] = dataclasses.field(
+        default=(), compare=False, metadata=utils.gt4py_metadata(fingerprint=False)
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
+from gtstub.cache.manifest import BuildStage
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import CacheError, ConfigError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
@@ -81,7 +83,10 @@ class FindingTransforms(gtx_backend.Transforms):
             requested = self.requested(inp)
             if (entry := requested.request.find()) is not None:
                 return FoundProgramDef(None, inp.args, entry)
-        return dataclasses.replace(self.lower(requested.parsed), request=requested.request)
+        begin = time.time()
+        lowered = self.lower(requested.parsed)
+        measured = (BuildStage.since(begin, "lowering"),)
+        return dataclasses.replace(lowered, request=requested.request, measured=measured)
 
     def requested(self, inp: ConcreteProgramDef[Any, Any]) -> RequestedProgram:
         assert self.request is not None
@@ -114,13 +119,15 @@ class FindingTransforms(gtx_backend.Transforms):
 class SignedSource(ProgramSource[SDFGCodeSpec]):
     """
     An SDFG with the signature of its program, and that of each stage before it, if these are kept. A field operator
-    `evaluates_both` sides of `where`; a program that was written in gt4py's IR does not.
+    `evaluates_both` sides of `where`; a program that was written in gt4py's IR does not. `measured` are the stages of
+    the build so far.
     """
 
     signature: ProgramSignature
     evaluates_both: bool
     request: Request | None
     stages: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    measured: tuple[BuildStage, ...] = dataclasses.field(default=(), compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +145,7 @@ class SigningTranslation:
     step: workflow.Workflow[CompilableProgramDef, ProgramSource[SDFGCodeSpec]]
 
     def __call__(self, inp: LoweredProgramDef) -> SignedSource:
+        begin = time.time()
         step, stages = self.step, KeptStages()
         if settings.keeps_stages():
             step = self._keeping(inp, stages)
@@ -157,6 +165,7 @@ class SigningTranslation:
             evaluates_both=bool(inp.parameter_types),
             request=inp.request,
             stages=stages.kept,
+            measured=(*inp.measured, BuildStage.since(begin, "translation")),
         )
 
     def _keeping(self, inp: LoweredProgramDef, stages: KeptStages) -> workflow.Workflow[Any, Any]:
@@ -181,11 +190,13 @@ class StubBindings:
     bounds: bool
 
     def __call__(self, inp: SignedSource) -> ExtensionSource[Any, Any]:
+        begin = time.time()
         raw = cast(Mapping[str, Any], inp.source_code)
         sdfg = sdfg_signature(
             dace.SDFG.from_json(raw), raw, self.gpu, bounds=self.bounds, evaluates_both=inp.evaluates_both
         )
         stub = make_stub(sdfg, inp.signature)
+        inp = dataclasses.replace(inp, measured=(*inp.measured, BuildStage.since(begin, "bindings")))
         return ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
 
 
@@ -275,6 +286,7 @@ class StubCompilation:
             stub.sdfg,
             lowered=source.source_code,
             stages=source.stages,
+            measured=source.measured,
         )
 
     @property
