@@ -82,8 +82,8 @@ fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from For
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: without what DaCe's own
 # flags add to CMake's. serial: a build process of gt4py imports gt4py first; 1: so does each that a test asks for. One
-# thread for OpenMP: on small fields, threads wait for each other most of the time. DaCe's caches halve the time of a
-# build; gtstub does not use them otherwise, because they miss changes of LDFLAGS and of the compiler.
+# thread for OpenMP: on small fields, threads wait for each other most of the time. All tests share DaCe's caches, also
+# those with a cache of their own; what gtstub does without these variables has its own tests.
 DACE_CACHES = DACE_BUILD_CACHE_DIR=$(1) DACE_compiler_configure_cache=1 DACE_compiler_command_cache=1
 ifndef GT4PY
 test: CACHE := $(CURDIR)/build/test-cache

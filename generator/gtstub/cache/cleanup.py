@@ -1,8 +1,12 @@
-"""Removes what killed builders left in a cache. The next build does this, and so does 'gtstub cache prune'."""
+"""
+Removes what killed builders left in a cache, and what builds no longer need. The next build does this, and so does
+'gtstub cache prune'.
+"""
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 import time
@@ -25,6 +29,15 @@ LONGEST_BUILD = 24 * 60 * 60
 
 FAILED_KEPT = 21 * LONGEST_BUILD
 """Seconds that gtstub keeps a stub that did not compile."""
+
+BUILD_CACHES = ".build-caches"
+"""The directory of a cache with what DaCe keeps for later builds: a directory for each toolchain, of some 80 MB."""
+
+BUILD_CACHES_KEPT = 4
+"""How many of these stay, those that were used last. A new one costs a build a few seconds."""
+
+BUILD_CACHE_IN_USE = 60 * 60
+"""Seconds for which a build may still use one of them."""
 
 
 def building_name(key: str) -> str:
@@ -73,6 +86,15 @@ def leftovers(root: Path) -> Iterator[Path]:
     yield from (path for path in _listed(root / CLAIMS) if _is_needless(path, root))
     for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
         yield from (path for path in _listed(root / directory) if _is_older(path, kept))
+    yield from _needless_build_caches(root)
+
+
+def _needless_build_caches(root: Path) -> Iterator[Path]:
+    """Those not used for as long as stubs are kept, and all but the most recently used ones if no build uses them."""
+    by_use = sorted(_listed(root / BUILD_CACHES), key=_time, reverse=True)
+    for number, path in enumerate(by_use):
+        if _is_older(path, BUILD_CACHE_IN_USE if number >= BUILD_CACHES_KEPT else FAILED_KEPT):
+            yield path
 
 
 def _is_needless(path: Path, root: Path) -> bool:
@@ -99,7 +121,12 @@ def _listed(directory: Path) -> list[Path]:
 
 def _is_older(path: Path, seconds: float) -> bool:
     """False for a time in the future, which a clock that was set back can cause."""
+    return time.time() - _time(path) > seconds
+
+
+def _time(path: Path) -> float:
+    """The modification time in seconds since 1970; infinite for what no longer exists."""
     try:
-        return time.time() - path.stat().st_mtime > seconds
+        return path.stat().st_mtime
     except OSError:
-        return False
+        return math.inf

@@ -69,13 +69,27 @@ class StubBuild:
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
     """
-    CMake's answer as the compilers with their flags. `environment` holds the variables that compilers and CMake read
-    themselves. The directory `kept` receives the stubs that do not compile.
+    CMake's answer as the compilers with their flags. `question` has all that can change it, except the files that CMake
+    read. The directory `kept` receives the stubs that do not compile.
     """
 
     answer: Answer
-    environment: Mapping[str, str]
+    question: Mapping[str, Any]
     kept: Path
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that compilers and CMake read themselves."""
+        return dict(self.question["environment"])
+
+    @property
+    def digest(self) -> str:
+        """
+        A SHA-256 (hexadecimal) that differs for another answer or another question. Unlike `ingredients` it contains
+        the paths, sizes and times of the compilers and of CMake.
+        """
+        everything = [self.question, dataclasses.asdict(self.answer)]
+        return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()
 
     @property
     def compiler(self) -> tuple[str, ...]:
@@ -167,7 +181,7 @@ def find(cache_dir: Path, shared: Sequence[Path] = (), cxx: str = "", arguments:
             aside.write_text(f"{json.dumps(document, indent=1, sort_keys=True)}\n", encoding="utf-8")
     except OSError as error:
         raise ToolchainError(f"The cache directory '{cache_dir}' cannot be written: {error.strerror}.") from error
-    return Toolchain(answer, question["environment"], kept)
+    return Toolchain(answer, question, kept)
 
 
 def known(directories: Sequence[Path], cxx: str = "", arguments: Sequence[str] = ()) -> list[Toolchain]:
@@ -199,10 +213,15 @@ def _question(cxx: str, arguments: Sequence[str]) -> dict[str, Any]:
         "answered": {name: os.environ.get(name) for name in ANSWERED},
         "environment": in_key(os.environ),
         "arguments": list(arguments),
-        "c": [_identity(shutil.which(name)) for name in candidates("CC")],
-        "cxx": [_identity(shutil.which(name)) for name in ([cxx] if cxx else candidates("CXX"))],
+        "c": [identity_on_path(name) for name in candidates("CC")],
+        "cxx": [identity_on_path(name) for name in ([cxx] if cxx else candidates("CXX"))],
         "cmake": _identity(find_cmake()),
     }
+
+
+def identity_on_path(program: str) -> list[str | int] | None:
+    """Path, size and time of the program that PATH finds under a name; None if there is none."""
+    return _identity(shutil.which(program))
 
 
 def _identity(program: str | None) -> list[str | int] | None:
@@ -217,7 +236,7 @@ def _read(file: Path, kept: Path) -> Toolchain | None:
     """The toolchain of a stored answer; None if the file is missing or damaged, so that CMake runs again."""
     try:
         document = json.loads(file.read_text())
-        toolchain = Toolchain(Answer(**document["answer"]), dict(document["question"]["environment"]), kept)
+        toolchain = Toolchain(Answer(**document["answer"]), dict(document["question"]), kept)
         toolchain.ingredients  # noqa: B018  raises if a part is missing or of another type
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None

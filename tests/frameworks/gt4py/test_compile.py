@@ -28,6 +28,7 @@ from gtstub import _host
 from gtstub.cache.entry import Entry
 from gtstub.errors import CompilationError
 from gtstub.frameworks import icon4py
+from gtstub.frameworks.gt4py.describe import Reader
 from gtstub.programs import registry
 from gtstub.programs.compiled import CompiledProgram
 from tests.support import small_programs as small
@@ -88,6 +89,26 @@ def test_every_variant_computes_what_gt4py_does(relax: CompiledProgram) -> None:
     assert list(inspect.signature(relax).parameters) == ["a", "weights", "flag", "out"]
     assert all(isinstance(relax.prepare_variant(number), _host.Program) for number in range(2))
     assert static_of(relax, 1) == {"weights_0": 2.0, "weights_1": 1.0, "exponent": 3, "flag": False}
+
+
+def test_a_program_is_read_once_for_all_its_variants(relax: CompiledProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    tree = Reader._tree
+
+    def counted(self: Reader, operator: Any, node: Any, *args: Any) -> str:
+        read.append(str(node.id))
+        return tree(self, operator, node, *args)
+
+    monkeypatch.setattr(Reader, "_tree", counted)
+    again = gtstub.compile(
+        small.static_arguments,
+        bound_static_args={"exponent": 3},
+        static_args={"weights": [(2.0, 1.0)], "flag": [True, False]},
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+    )
+    assert read.count("static_arguments") == 1
+    assert [each.result.result() for each in again.variants] == [each.result.result() for each in relax.variants[:2]]
 
 
 def test_a_value_that_is_not_compiled_in_is_refused(relax: CompiledProgram) -> None:

@@ -20,9 +20,11 @@ from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
 from gtstub.cache.own_files import own_files
 from gtstub.errors import CacheError
+from gtstub.frameworks.framework import CompileOptions
+from gtstub.frameworks.gt4py import compile as framework
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import make_backend
-from gtstub.frameworks.gt4py.describe import describe
+from gtstub.frameworks.gt4py.describe import Reader, describe
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
 from tests.support.hash_seeds import printed_with_seeds
 
@@ -350,3 +352,66 @@ def test_keys_have_the_version_of_gt4py_whatever_its_own_keys_have(monkeypatch: 
     assert versions()["gt4py"][0] == version("gt4py")
     monkeypatch.setattr(config, "BUILD_CACHE_VERSION_ID", "mine")  # as GT4PY_BUILD_CACHE_VERSION_ID sets it
     assert versions()["gt4py"][:2] == [version("gt4py"), "mine"]
+
+
+# --- Variants of one program ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of programs and operators whose trees were read, in order."""
+    read: list[str] = []
+    tree = Reader._tree
+
+    def counted(self: Reader, operator: Any, node: Any, *args: Any) -> str:
+        read.append(str(node.id))
+        return tree(self, operator, node, *args)
+
+    monkeypatch.setattr(Reader, "_tree", counted)
+    return read
+
+
+def options_of(module: ModuleType, *orders: int) -> CompileOptions:
+    provider = {"C2E": table(module, *ROWS)}
+    return CompileOptions(backend=make_backend(gpu=False), offset_provider=provider, static_args={"order": orders})
+
+
+def variants(module: ModuleType, *orders: int) -> list[Request]:
+    return framework.requests(module.sums, options_of(module, *orders))
+
+
+def test_a_program_is_read_once_for_all_its_variants(tmp_path: Path, readings: list[str]) -> None:
+    module = load(tmp_path, MODEL)
+    (alone,) = variants(module, 1)
+    once = list(readings)
+    assert once.count("sums") == 1
+    readings.clear()
+    first, second, third = variants(module, 1, 2, 3)
+    assert readings == once
+    assert first.key == alone.key
+    assert [each.key for each in (second, third)] == [variants(module, order)[0].key for order in (2, 3)]
+    assert [each.baked["order"] for each in (first, second, third)] == [1, 2, 3]
+
+
+def test_a_program_is_read_again_for_the_next_compilation(tmp_path: Path, readings: list[str]) -> None:
+    module = load(tmp_path, MODEL)
+    (before,) = variants(module, 1)
+    readings.clear()
+    (same,) = variants(module, 1)
+    assert "sums" in readings
+    assert same.key == before.key
+    file = tmp_path / "model.py"
+    file.write_text(MODEL.replace("_sum(x, order, out=out)", "_sum(x, order + 0, out=out)"))
+    (after,) = variants(module, 1)
+    assert after.key != before.key
+
+
+def test_a_program_that_changes_between_two_variants_is_read_again(tmp_path: Path, readings: list[str]) -> None:
+    module = load(tmp_path, MODEL)
+    (before,) = variants(module, 1)
+    with fingerprint.one_reading():
+        backend, concrete = next(framework._concrete(module.sums, options_of(module, 1)))
+        first = backend.request(concrete)
+        (tmp_path / "model.py").write_text(MODEL.replace("_sum(x, order, out=out)", "_sum(x, order + 0, out=out)"))
+        second = backend.request(concrete)
+    assert first.key == before.key != second.key

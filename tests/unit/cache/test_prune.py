@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from gtstub.building.waiting import build_once
-from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
+from gtstub.cache.cleanup import BUILD_CACHES, LONGEST_BUILD, leftovers, set_aside, sweep
 from gtstub.cache.entry import USE_KNOWN, Entry
-from gtstub.cache.inventory import inventory, pick
+from gtstub.cache.inventory import code_paths, inventory, pick
 from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
 from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
@@ -164,6 +164,26 @@ def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
     age(failed, 22 * DAY)
     sweep(cache.root)
     assert not failed.exists()
+
+
+def test_of_what_dace_keeps_the_most_recently_used_stays(cache: Cache) -> None:
+    hours = (0, 0.5, 0.9, 2, 3, 4, 30 * 24, -2)  # since the last use; the clock went backwards after the last one
+
+    def make(hours: float) -> Path:
+        path = cache.root / BUILD_CACHES / f"{hours}"
+        (path / "dace_build_cache_user" / "pch").mkdir(parents=True)
+        os.utime(path, (time.time() - hours * 3600,) * 2)
+        return path
+
+    paths = {each: make(each) for each in hours}
+    assert set(leftovers(cache.root)) == {paths[2], paths[3], paths[4], paths[30 * 24]}
+    sweep(cache.root)
+    assert {each for each, path in paths.items() if path.exists()} == {-2, 0, 0.5, 0.9}
+    os.utime(paths[0.9], (time.time() - 22 * DAY,) * 2)
+    sweep(cache.root)
+    assert not paths[0.9].exists()
+    assert inventory(cache) == []
+    assert code_paths(cache.root) == []
 
 
 # --- Entries ----------------------------------------------------------------------------------------------------------

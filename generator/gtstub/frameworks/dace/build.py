@@ -26,6 +26,7 @@ from gtstub.cache.store import Cache
 from gtstub.errors import ToolchainError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.arguments import check_arguments
+from gtstub.frameworks.dace.build_caches import build_caches, no_build_caches
 from gtstub.frameworks.dace.dace_config import Setting
 from gtstub.frameworks.dace.map_checks import with_map_checks
 from gtstub.frameworks.dace.streams import one_stream
@@ -144,7 +145,8 @@ class Build:
             build = toolchain.start(directory / stub.source, directory / stub_library)
             try:
                 if compiled is None:
-                    library = self.compile(sdfg, private / "dace", settings.build_checks())
+                    caches = build_caches(request.cache.root, toolchain, configuration, sdfg)
+                    library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
                     library = Path(shutil.copy(compiled, private))
@@ -185,16 +187,18 @@ class Build:
         limit_size(request.cache)
         return entry
 
-    def compile(self, sdfg: dace.SDFG, folder: Path, map_checks: bool) -> Path:
+    def compile(
+        self, sdfg: dace.SDFG, folder: Path, map_checks: bool, caches: AbstractContextManager[None] | None = None
+    ) -> Path:
         """
         Builds the SDFG with DaCe in `folder`, and returns the path of its library. With `map_checks`, debug checks can
-        look at what each map writes. The caller has entered `context`.
+        look at what each map writes. `caches` are those of DaCe, if it uses them. The caller has entered `context`.
         """
         if map_checks:
             sdfg = with_map_checks(sdfg)
         sdfg.build_folder = str(folder)
         try:
-            with one_stream():
+            with one_stream(), caches or no_build_caches(self.settings):
                 sdfg.compile(validate=False, return_program_handle=False)
         except Exception as error:
             if self.device == "cpu" or toolkit(self.device):

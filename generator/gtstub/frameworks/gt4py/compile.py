@@ -39,7 +39,8 @@ def compile(program: Any, options: CompileOptions) -> CompiledProgram:  # noqa: 
     static_value = target.argument_types.static_value
     builder = Builder(static_value, target.start, target.load, runners.reset_default_runner)
     compiled = CompiledProgram.make(interface, builder)
-    compiled.add(*combinations)
+    with fingerprint.one_reading():
+        compiled.add(*combinations)
     if settings.waits():
         compiled.wait()
     registry.register(compiled)  # Not before: a caller that has handled an error must not get it again.
@@ -52,7 +53,8 @@ def requests(program: Any, options: CompileOptions) -> list[Request]:
 
     Raises ConfigError for a backend of gt4py's own, and the errors of `compile`.
     """
-    return [backend.request(concrete) for backend, concrete in _concrete(program, options)]
+    with fingerprint.one_reading():
+        return [backend.request(concrete) for backend, concrete in _concrete(program, options)]
 
 
 def build(program: Any, options: CompileOptions) -> None:
@@ -85,13 +87,14 @@ def sources(program: Any, options: CompileOptions) -> list[Mapping[str, Any]]:
     that it uses, static values, tables, and the versions of gt4py and DaCe. Lowers nothing.
     """
     of_others = {name: version for name, version in versions().items() if name in ("gt4py", "dace")}
-    return [
-        {
-            **fingerprint.read(backend.lowering.parsed(concrete), fingerprint.names(concrete.data)).ingredients,
-            "versions": of_others,
-        }
-        for backend, concrete in _concrete(program, options)
-    ]
+    with fingerprint.one_reading():
+        return [
+            {
+                **fingerprint.read(backend.lowering.parsed(concrete), fingerprint.names(concrete.data)).ingredients,
+                "versions": of_others,
+            }
+            for backend, concrete in _concrete(program, options)
+        ]
 
 
 def _concrete(program: Any, options: CompileOptions) -> Iterator[tuple[StubBackend, ConcreteProgramDef[Any, Any]]]:

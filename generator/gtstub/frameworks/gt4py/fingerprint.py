@@ -9,9 +9,11 @@ parts of the key have the versions of gt4py, DaCe, numpy, Python and gtstub.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,33 @@ class Reading:
     baked: dict[str, Any]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """What all variants of a program have in common: its tree and all that it uses."""
+
+    definition: Any
+    constants: dict[str, dict[str, Any]]
+    sources: dict[str, str]
+    scalars: dict[str, Any]
+
+
+_shared: ContextVar[dict[tuple[int, frozenset[str]], tuple[Any, _Source]] | None] = ContextVar("shared", default=None)
+"""By the identity of what gt4py has parsed, which is kept, and the names in its function."""
+
+
+@contextlib.contextmanager
+def one_reading() -> Iterator[None]:
+    """
+    Within the block, a program that gt4py has not parsed anew is read once for all its variants. Between two blocks, a
+    constant that it uses may change.
+    """
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
 def read(inp: ConcreteProgramDef[Any, Any], used: frozenset[str] = frozenset()) -> Reading:
     """
     Reads a program or field operator that gt4py has parsed. `used` has the names in its function, which name the
@@ -47,16 +76,13 @@ def read(inp: ConcreteProgramDef[Any, Any], used: frozenset[str] = frozenset()) 
     args: arguments.CompileTimeArgs = inp.args
     contexts = args.argument_descriptor_contexts
     name = _name(inp.data)
-    reader = Reader()
-    parsed = isinstance(inp.data, PASTProgramDef | FOASTOperatorDef)
-    program = reader.stage(inp.data, used) if parsed else reader.describe(inp.data)
-    reader.read_members()
+    source = _source(inp.data, used)
     static = contexts.get(arguments.StaticArg, {})
     ingredients = {
         "program": {
-            "definition": program,
-            "constants": reader.constants,
-            "source": reader.sources,
+            "definition": source.definition,
+            "constants": source.constants,
+            "source": source.sources,
             "types": {"args": describe(list(args.args)), "kwargs": describe(dict(sorted(args.kwargs.items())))},
             "column_axis": describe(args.column_axis),
         },
@@ -64,8 +90,22 @@ def read(inp: ConcreteProgramDef[Any, Any], used: frozenset[str] = frozenset()) 
         "static_domains": _members(contexts.get(arguments.FieldDomainDescriptor, {}), "domain", describe),
         "offset_provider": {name: _provider_element(element) for name, element in sorted(args.offset_provider.items())},
     }
-    baked = {**reader.scalars, **_sizes(args.offset_provider), **_members(static, "value", plain)}
+    baked = {**source.scalars, **_sizes(args.offset_provider), **_members(static, "value", plain)}
     return Reading(name, ingredients, baked)
+
+
+def _source(stage: Any, used: frozenset[str]) -> _Source:
+    known = _shared.get()
+    if known is not None and (found := known.get((id(stage), used))) is not None:
+        return found[1]
+    reader = Reader()
+    parsed = isinstance(stage, PASTProgramDef | FOASTOperatorDef)
+    definition = reader.stage(stage, used) if parsed else reader.describe(stage)
+    reader.read_members()
+    source = _Source(definition, reader.constants, reader.sources, reader.scalars)
+    if known is not None:
+        known[id(stage), used] = stage, source
+    return source
 
 
 def names(stage: Any) -> frozenset[str]:

@@ -36,7 +36,7 @@ class Parsing:
         function = inp.data.definition
         read = self._read(inp.data)
         known = _parsed.get(function)
-        if known is None or len(known[0]) != len(read) or any(a is not b for a, b in zip(known[0], read, strict=True)):
+        if known is None or len(known[0]) != len(read) or not all(map(_is_same, known[0], read)):
             _parsed[function] = known = (read, self.step(inp).data)
         return ConcreteProgramDef(known[1], inp.args)
 
@@ -50,6 +50,16 @@ class Parsing:
         hints = typing.get_type_hints(function)
         tables = [*closure, *closure.values(), *hints, *hints.values()]
         return [self.step, function.__code__, linecache.getlines(file), *members, *tables]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """
+    Whether one object is another, or, for types with arguments, equal to it: `typing.get_type_hints` makes such as
+    `tuple[float, float]` anew each time, and those of annotations that are texts.
+    """
+    if one is other:
+        return True
+    return typing.get_origin(one) is not None and type(one) is type(other) and bool(one == other)
 
 
 def uncached(step: Any) -> Any:
