@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gtstub.cache.manifest import BuildStage, Built
 from tests.support.cli import run
 from tests.support.reported import publish, wide_signatures
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -20,10 +21,14 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages of a small program, of one with 200 slots and without an SDFG, of a cache, and of a comparison."""
+    """
+    Pages of a small program, of one with 200 slots and without an SDFG, of a cache with a
+    build, and of a comparison.
+    """
     folder = tmp_path_factory.mktemp("pages")
     whole = publish(folder / "cache").path
-    wide = publish(folder / "cache", *wide_signatures(50), None).path
+    built = Built(stages=(BuildStage("lowering", 1.7e9, 1, 11), BuildStage("compilation", 1.7e9 + 2, 5, 12)))
+    wide = publish(folder / "cache", *wide_signatures(50), None, built=built).path
     small = publish(folder / "other", SMALL_SDFG, SMALL_PROGRAM).path
     commands = {
         "whole": [whole],

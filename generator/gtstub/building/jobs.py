@@ -92,14 +92,21 @@ def failed(job: Job, error: str, seconds: float = 0.0, key: str = "") -> Outcome
     return Outcome(job.program, job.variant, "failed", seconds, key, message)
 
 
-def longest_first(jobs: Sequence[Job], cache: Cache) -> list[Job]:
-    """Sorts jobs by build time, longest first, with the jobs that were never built before all others."""
+def longest_first(cache: Cache, sized: Sequence[tuple[Job, int]]) -> list[Job]:
+    """
+    Sorts jobs by the time that their builds will take, longest first: the longest time of an earlier build of the
+    program, or else one in proportion to the size of the lowered program.
+    """
     seconds: dict[str, float] = {}
     for entry in cache.entries():
         with suppress(CacheError):
             manifest = entry.manifest()
-            seconds[manifest.name] = max(manifest.built.seconds, seconds.get(manifest.name, 0.0))
-    return sorted(jobs, key=lambda job: seconds.get(job.program, float("inf")), reverse=True)
+            seconds[manifest.name] = max(manifest.built.whole, seconds.get(manifest.name, 0.0))
+    # The programs that have both a time and a size say how many seconds a size takes. Without one, sizes alone count.
+    both = [(seconds[job.program], size) for job, size in sized if job.program in seconds]
+    rate = sum(time for time, _ in both) / max(1, sum(size for _, size in both)) if both else 1.0
+    expected = [(seconds.get(job.program, size * rate), job) for job, size in sized]
+    return [job for _, job in sorted(expected, key=lambda each: each[0], reverse=True)]
 
 
 def _jobs(number: int, program: Mapping[str, Any], default: Mapping[str, Any], places: Places) -> Iterator[Job]:

@@ -35,8 +35,8 @@ ENVIRONMENT = {
 }
 
 
-type RunJob = Callable[[Job, bool], Outcome]
-"""(job, dry) -> the outcome. A dry run builds nothing: the outcome is 'found' or 'missing'."""
+type Work[R] = Callable[[Job], R | Outcome]
+"""What a worker does with a job: a function of a module, or a partial of one. It returns errors as outcomes."""
 
 
 @dataclasses.dataclass
@@ -55,46 +55,76 @@ class Progress:
     outcome: Outcome | None = None
 
 
-def run(jobs: Sequence[Job], workers: int, build: RunJob, dry: bool = False) -> Iterator[Progress]:
+def run(
+    jobs: Sequence[Job],
+    workers: int,
+    size: Work[int],
+    order: Callable[[Sequence[tuple[Job, int]]], Sequence[Job]],
+    build: Work[Outcome],
+) -> Iterator[Progress]:
     """
-    Runs the jobs in their order in `workers` processes, each of which calls `build`, a function of a module.
+    Runs `size` for each job, in `workers` processes. Those that have a size, and no outcome yet, are then built in the
+    same processes, in the order that `order` returns.
 
     Closing the iterator, or an exception such as KeyboardInterrupt, ends the workers and their compilers.
     """
-    waiting = deque(jobs)
-    pool: list[_Worker] = []
-    with tempfile.TemporaryDirectory(prefix="gtstub-build-") as logs:
-        try:
-            while waiting or any(worker.job for worker in pool):
-                if waiting and len(pool) < workers:
-                    pool.append(_start(Path(logs), build, dry))
-                for worker in pool:
-                    if worker.job is None and waiting:
-                        worker.job = waiting.popleft()
-                        worker.pipe.send(worker.job)
-                        yield Progress(worker.job)
-                if waiting and len(pool) < workers:
-                    continue
-                busy = {worker.pipe: worker for worker in pool if worker.job}
-                for pipe in connection.wait(list(busy)):
-                    worker = busy[pipe]  # type: ignore[index]
-                    assert worker.job is not None
-                    job, worker.job = worker.job, None
-                    try:
-                        outcome = worker.pipe.recv()
-                    except (EOFError, ConnectionError):
-                        pool.remove(worker)
-                        outcome = failed(job, _cause_of_exit(worker))
-                    yield Progress(job, outcome)
-        finally:
-            _end(pool)
+    with Pool(workers) as pool:
+        sized: list[tuple[Job, int]] = []
+        for job, result in pool.run(jobs, size):
+            if isinstance(result, Outcome):
+                yield from (Progress(job), Progress(job, result))
+            elif result is not None:
+                sized.append((job, result))
+        for job, result in pool.run(order(sized), build):
+            yield Progress(job, result)
 
 
-def _start(logs: Path, build: RunJob, dry: bool) -> _Worker:
+class Pool:
+    """Worker processes, which start when there is work for them, and end with the block."""
+
+    def __init__(self, workers: int) -> None:
+        self._most = workers
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Pool:
+        self._logs = tempfile.TemporaryDirectory(prefix="gtstub-build-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _end(self._workers)
+        self._logs.cleanup()
+
+    def run[R](self, jobs: Sequence[Job], work: Work[R]) -> Iterator[tuple[Job, R | Outcome | None]]:
+        """Runs `work` for the jobs in their order. Yields each job when it begins, with None, and with its result."""
+        waiting = deque(jobs)
+        while waiting or any(worker.job for worker in self._workers):
+            if waiting and len(self._workers) < self._most:
+                self._workers.append(_start(Path(self._logs.name)))
+            for worker in self._workers:
+                if worker.job is None and waiting:
+                    worker.job = waiting.popleft()
+                    worker.pipe.send((work, worker.job))
+                    yield worker.job, None
+            if waiting and len(self._workers) < self._most:
+                continue
+            busy = {worker.pipe: worker for worker in self._workers if worker.job}
+            for pipe in connection.wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                assert worker.job is not None
+                job, worker.job = worker.job, None
+                try:
+                    result = worker.pipe.recv()
+                except (EOFError, ConnectionError):
+                    self._workers.remove(worker)
+                    result = failed(job, _cause_of_exit(worker))
+                yield job, result
+
+
+def _start(logs: Path) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     log = logs / f"{os.urandom(4).hex()}.log"
-    process = context.Process(target=_work, args=(theirs, log, build, dry, sys.path), daemon=True)
+    process = context.Process(target=_work, args=(theirs, log, sys.path), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours, log)
@@ -137,7 +167,7 @@ def _kill(worker: _Worker, number: signal.Signals) -> None:
 # --- In the worker ----------------------------------------------------------------------------------------------------
 
 
-def _work(pipe: connection.Connection[Any, Any], log: Path, build: RunJob, dry: bool, path: list[str]) -> None:
+def _work(pipe: connection.Connection[Any, Any], log: Path, path: list[str]) -> None:
     os.setsid()  # Ctrl-C interrupts the parent, which ends this process and its compilers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     end_with_parent()
@@ -149,7 +179,7 @@ def _work(pipe: connection.Connection[Any, Any], log: Path, build: RunJob, dry: 
     sys.path[:] = path
     while True:
         try:
-            job = pipe.recv()
+            work, job = pipe.recv()
         except EOFError:
             return
-        pipe.send(build(job, dry))
+        pipe.send(work(job))

@@ -80,10 +80,11 @@ def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, 
     if cache is not None:
         os.environ[settings.CACHE_DIR] = str(cache.absolute())
     try:
-        wanted = longest_first(select(read_jobs(file), names), open_cache())
+        wanted = select(read_jobs(file), names)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--program'") from None
-    outcomes = list(_watched(pool.run(wanted, jobs, build_worker.outcome, dry_run), len(wanted)))
+    size, order = functools.partial(build_worker.size, dry=dry_run), functools.partial(longest_first, open_cache())
+    outcomes = list(_watched(pool.run(wanted, jobs, size, order, build_worker.outcome), len(wanted)))
     is_well = all(outcome.state in ("built", "found") for outcome in outcomes)
     document = {"programs": [dataclasses.asdict(outcome) for outcome in outcomes]}
     return Answer(document, functools.partial(print_summary, outcomes, make_console()), 0 if is_well else 1)

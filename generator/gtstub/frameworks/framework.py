@@ -72,6 +72,12 @@ class Framework(Protocol):
     def requests(self, program: Any, options: CompileOptions) -> list[Request]:
         """The entries that `compile` would look up, with the ingredients of their keys. Builds nothing."""
 
+    def lower(self, program: Any, options: CompileOptions) -> int:
+        """
+        Lowers the programs of these entries for a later `build` in this process. Returns the size of the lowered
+        programs, with which the time of their builds grows.
+        """
+
     def build(self, program: Any, options: CompileOptions) -> None:
         """Builds these entries, and waits for them. Raises the error of the first that cannot be built."""
 

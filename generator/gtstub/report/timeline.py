@@ -21,10 +21,10 @@ from gtstub.errors import CacheError
 APART = 600.0
 """Seconds between two builds, in which no entry was built."""
 
-WIDTH, LINE, BAR = 1000, 24, 16
+WIDTH, LINE, BAR = 970, 24, 16
 """Pixels: the lines without their labels, the height of a line, and that of a bar."""
 
-LABEL, AXIS = 170, 24
+LABEL, AXIS = 160, 24
 """Pixels: the width of the labels, and the height of the axis."""
 
 MOST = 100

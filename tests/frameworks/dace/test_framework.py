@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.building.jobs import Job
+from gtstub.building.outcome import Outcome
 from gtstub.frameworks import build_worker
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from tests.support.cli import assert_refused, run
@@ -87,11 +88,18 @@ def test_extract_both_signatures() -> None:
     )
 
 
+def state(result: int | Outcome) -> str:
+    assert isinstance(result, Outcome)
+    return result.state
+
+
 def test_build_finds_what_it_has_built(monkeypatch: pytest.MonkeyPatch) -> None:
     job = Job("model:doubled", "", {}, lines={"": 1})
-    first = [build_worker.outcome(job, dry).state for dry in (True, False, True)]
-    assert first == ["missing", "built", "found"]
-    refused = build_worker.outcome(Job("model:doubled", "", {"backend_tag": "CPU"}, lines={"": 1}), False)
+    assert state(build_worker.size(job, dry=True)) == "missing"
+    assert isinstance(build_worker.size(job, dry=False), int)
+    assert state(build_worker.outcome(job)) == "built"
+    assert [state(build_worker.size(job, dry)) for dry in (True, False)] == ["found", "found"]
+    refused = build_worker.outcome(Job("model:doubled", "", {"backend_tag": "CPU"}, lines={"": 1}))
     assert refused.error.endswith(
         "A DaCe program takes no options of 'gtstub.compile()': pass them to 'gtstub.program()'."
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gtstub.cache.entry import Entry
 from gtstub.frameworks.framework import compile  # noqa: A004
 from tests.frameworks.gt4py import ahead
 from tests.support.checkout import ROOT
@@ -99,6 +100,30 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
     assert done.returncode == 0
     assert "2 found" in done.stdout
     assert {line.split()[2] for line in done.stdout.splitlines() if line.startswith("relax")} == {"found"}
+
+
+SMALLEST_FIRST = """
+[[program]]
+source = "tests.frameworks.gt4py.ahead:relax"
+bound_static_args.nudging = true
+
+[[program]]
+source = "tests.frameworks.gt4py.ahead:relax_often"
+"""
+
+
+def test_programs_that_were_never_built_are_built_in_the_order_of_their_sizes(tmp_path: Path) -> None:
+    """They are lowered first, which gives their sizes, and not lowered again."""
+    file = tmp_path / "programs.toml"
+    file.write_text(SMALLEST_FIRST)
+    done = build(file, "--json")
+    assert done.returncode == 0, done.stderr
+    programs = json.loads(done.stdout)["programs"]
+    assert [(each["program"], each["state"]) for each in programs] == [("relax_often", "built"), ("relax", "built")]
+    built = [Entry(tmp_path / "cache" / each["key"]).manifest().built.stages for each in programs]
+    large, small = ({stage.name: stage.begin for stage in stages} for stages in built)
+    assert large["lowering"] < large["translation"] < large["saving"] < small["translation"]
+    assert small["lowering"] < large["translation"]
 
 
 ENDLESS = """

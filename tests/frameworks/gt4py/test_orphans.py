@@ -38,14 +38,11 @@ def start_compiler(place):
 OWN_POOL = """
 import sys
 from builds import compile_for_long
-from gtstub.building.jobs import Job
-from gtstub.building import pool
-
-def build(job, dry):
-    compile_for_long(job)
+from gtstub.building.pool import Pool
 
 if __name__ == "__main__":
-    list(pool.run([sys.argv[1]], 2, build))
+    with Pool(2) as pool:
+        list(pool.run([sys.argv[1]], compile_for_long))
 """
 
 POOL_OF_GT4PY = """

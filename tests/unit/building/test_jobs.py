@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from gtstub.building.jobs import Job, failed, read_jobs, select
+from gtstub.building.jobs import Job, failed, longest_first, read_jobs, select
+from gtstub.cache.manifest import BuildStage, Built
+from gtstub.cache.store import Cache
 from gtstub.cli.app import main
 from gtstub.errors import ConfigError
+from tests.support.entries import publish
 
 
 @pytest.fixture
@@ -133,3 +137,50 @@ def test_program_is_chosen_in_sets_only() -> None:
     refused = CliRunner().invoke(main, ["build", "sdfg.json", "program.json", "--library", "lib.so", "--program", "p"])
     assert refused.exit_code == 2
     assert "'--program' is for a set of programs; two signatures belong to one program." in refused.stderr
+
+
+# --- The order of builds ----------------------------------------------------------------------------------------------
+
+
+def sized(**sizes: int) -> list[tuple[Job, int]]:
+    return [(Job(f"model:{name}", "", {}), size) for name, size in sizes.items()]
+
+
+def order(cache: Cache, **sizes: int) -> list[str]:
+    return [job.program for job in longest_first(cache, sized(**sizes))]
+
+
+def test_without_an_earlier_build_the_largest_program_is_first(tmp_path: Path) -> None:
+    assert order(Cache(tmp_path), small=10, large=1000, middle=100) == ["large", "middle", "small"]
+
+
+def test_sizes_count_as_the_seconds_that_they_took_before(tmp_path: Path) -> None:
+    """200 nodes took 20 s, so those of `new` will take 10 s, and those of `larger` 25 s."""
+    cache = Cache(tmp_path)
+    for name, seconds in (("slow", 15.0), ("quick", 5.0), ("quick", 1.0)):
+        publish(cache, f"{name}-{seconds}", name=name, built=Built(seconds=seconds))
+    assert order(cache, new=100, slow=50, larger=250, quick=150) == ["larger", "slow", "new", "quick"]
+
+
+def test_the_time_of_an_earlier_build_contains_its_translation(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    stages = (BuildStage("translation", 100, 60, 11), BuildStage("compilation", 160, 2, 11))
+    publish(cache, "translated-0", name="translated", built=Built(seconds=2.0, stages=stages))
+    publish(cache, "compiled-0", name="compiled", built=Built(seconds=30.0))
+    assert order(cache, compiled=1, translated=1) == ["translated", "compiled"]
+
+
+def test_two_workers_end_sooner_in_this_order(tmp_path: Path) -> None:
+    """Seconds as sizes, smallest first, as a file may list them."""
+    jobs = sized(a=3, b=5, c=8, d=20, e=62, f=100)
+    seconds = {job.program: size for job, size in jobs}
+
+    def length(wanted: Sequence[Job]) -> int:
+        workers = [0, 0]
+        for job in wanted:
+            workers = sorted(workers)
+            workers[0] += seconds[job.program]
+        return max(workers)
+
+    assert length([job for job, _ in jobs]) == 125
+    assert length(longest_first(Cache(tmp_path), jobs)) == 100

@@ -207,7 +207,7 @@ def test_a_cache_has_a_row_for_each_entry_and_the_largest_is_first(cache: Path) 
         f"older ? ? 0 ? {reason}",
         f"torn ? ? 0 ? The cache entry '{cache / 'torn'}' lacks its file '{LIBRARY}'.",
     ]
-    assert largest == "A call allocates at least 320 bytes at one time in the largest program."
+    assert largest == "The largest call holds at least 320 bytes at one time."
     assert kept == "The handles of all entries together keep at least 80 bytes."
     assert unknown == "2 of 4 entries have sizes that are not known. '--size' and '--set' give values."
 

@@ -41,7 +41,7 @@ def _totals(entries: Sequence[EntryMemory]) -> Iterator[str]:
     if not entries:
         yield "The cache has no entry."
         return
-    yield f"A call allocates {_bytes(largest(entries))} bytes at one time in the largest program."
+    yield f"The largest call holds {_bytes(largest(entries))} bytes at one time."
     yield f"The handles of all entries together keep {_bytes(kept_together(entries))} bytes."
     if unknown := sum(each.call.bytes is None or each.kept.bytes is None for each in entries):
         yield f"{unknown} of {len(entries)} entries have sizes that are not known. '--size' and '--set' give values."

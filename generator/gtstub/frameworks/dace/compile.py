@@ -25,6 +25,11 @@ def compile(program: Any, options: CompileOptions) -> StubbedProgram:  # noqa: A
     return _stubbed(program, options).compile()
 
 
+def lower(program: Any, options: CompileOptions) -> int:
+    sdfg = _stubbed(program, options).parse().sdfg
+    return sum(1 for _ in sdfg.all_nodes_recursive())
+
+
 def build(program: Any, options: CompileOptions) -> None:
     compile(program, options)
 

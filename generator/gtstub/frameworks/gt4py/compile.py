@@ -19,7 +19,7 @@ from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
-from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, number_of_nodes, versions
 from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
 from gtstub.programs import registry
 from gtstub.programs.compiled import Builder, CompiledProgram, Interface, product
@@ -55,6 +55,10 @@ def requests(program: Any, options: CompileOptions) -> list[Request]:
     """
     with fingerprint.one_reading():
         return [backend.request(concrete) for backend, concrete in _concrete(program, options)]
+
+
+def lower(program: Any, options: CompileOptions) -> int:
+    return sum(number_of_nodes(backend.lowering.lower_ahead(each)) for backend, each in _concrete(program, options))
 
 
 def build(program: Any, options: CompileOptions) -> None:

@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from typing import Any, cast
 
+from gt4py.eve import concepts, trees
 from gt4py.next import backend, config
 from gt4py.next.common import _connectivity as make_connectivity
 from gt4py.next.common import _field as make_field
@@ -141,3 +142,8 @@ def versions() -> dict[str, Any]:
     # GT4PY_BUILD_CACHE_VERSION_ID may replace the version in gt4py's own keys.
     found, *edited = version_of("gt4py")
     return {**dace_versions(), "gt4py": [*dict.fromkeys((found, config.BUILD_CACHE_VERSION_ID)), *edited]}
+
+
+def number_of_nodes(program: CompilableProgramDef) -> int:
+    """The nodes of a lowered program in gt4py's IR."""
+    return len(trees.pre_walk_values(program.data).if_isinstance(concepts.Node).to_list())

@@ -83,6 +83,15 @@ class FindingTransforms(gtx_backend.Transforms):
             requested = self.requested(inp)
             if (entry := requested.request.find()) is not None:
                 return FoundProgramDef(None, inp.args, entry)
+        return _lowered_ahead.pop(requested.request.key, None) or self._lower(requested)
+
+    def lower_ahead(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
+        """Lowers a program that is built later in this process, and then is not lowered again."""
+        requested = self.requested(inp)
+        lowered = _lowered_ahead[requested.request.key] = self._lower(requested)
+        return lowered
+
+    def _lower(self, requested: RequestedProgram) -> LoweredProgramDef:
         begin = time.time()
         lowered = self.lower(requested.parsed)
         measured = (BuildStage.since(begin, "lowering"),)
@@ -110,6 +119,10 @@ class FindingTransforms(gtx_backend.Transforms):
         if isinstance(lowered, LoweredProgramDef):
             return lowered
         return LoweredProgramDef(lowered.data, lowered.args, {})  # a program of gt4py's IR, which needs no lowering
+
+
+_lowered_ahead: dict[str, LoweredProgramDef] = {}
+"""By the key of the entry, which describes all that a lowered program depends on."""
 
 
 # --- Translation and bindings -----------------------------------------------------------------------------------------
