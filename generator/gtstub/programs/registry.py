@@ -98,19 +98,26 @@ def load_for_set_up[**P](name: str, load: Callable[[], Callable[P, None]]) -> Ca
         stop(why=f"program '{name}' is called, which cannot be loaded here: {reason(error)}")
 
 
+ROUNDS = 10
+"""How often mode Build runs a program since anything was set up."""
+
+
 def run_while_set_up[**P](name: str, program: Callable[P, None]) -> Callable[P, None]:
     """
-    A program that runs while the model is set up: a second call ends this process with a summary, if nothing was set up
-    since the call before. So the time loop of a model ends in its second round. Where ranks exchange entries, which all
-    of them do together, the first call ends the process.
+    A program that runs while the model is set up: if nothing was set up in its last `ROUNDS` calls, the next call ends
+    this process with a summary. So the time loop of a model ends after a few steps. Where ranks exchange entries, which
+    all of them do together, the first call ends the process.
     """
-    known = -1 if ranks.current().exchange is None else _set_up()
+    known, count = -1, 0
 
     def call(*args: P.args, **kwargs: P.kwargs) -> None:
-        nonlocal known
+        nonlocal known, count
+        if ranks.current().exchange is not None:
+            stop(why=f"program '{name}' is called, and ranks must exchange entries first")
         before, known = known, _set_up()
-        if before == known:
-            stop(why=f"program '{name}' is called again, and nothing was set up since its last call")
+        count = count + 1 if before == known else 1
+        if count > ROUNDS:
+            stop(why=f"program '{name}' was called {ROUNDS} times, and nothing was set up in between")
         program(*args, **kwargs)
 
     return call
