@@ -251,6 +251,23 @@ def test_mode_build_goes_on_behind_a_program_that_cannot_be_built(
         assert json.loads(done.stdout)["results"] == {"broken": 0.0}
 
 
+@pytest.mark.parametrize(("mode", "counts"), [("BuildAndRun", "1 left"), ("Build", "2 built, 1 left")])
+def test_variants_that_are_not_called_are_left(model: Model, tmp_path: Path, mode: str, counts: str) -> None:
+    """Those of a program with one variant are not. A table says which were left; a later call builds them."""
+    done = model.run(tmp_path / "cache", "lazy", GTSTUB_MODE=mode, GTSTUB_LAZY="1")
+    assert answer(done)["results"] == {"lazy": 6.0}
+    assert answer(done)["lowered"] == ["damped_by_grid", "damped"]
+    assert len(entries(tmp_path / "cache")) == 2
+    lines = done.stderr.splitlines()
+    assert ["damped", "da_min=0.25", "left", "0.0"] in [line.split() for line in lines]
+    assert lines[-1] == counts
+    if mode == "BuildAndRun":
+        again = model.run(tmp_path / "cache", "lazy", GTSTUB_MODE="Run", GTSTUB_LAZY="1")
+        assert answer(again)["lowered"] == []
+        missing = model.run(tmp_path / "cache", "lazy", GTSTUB_MODE="Run")
+        assert missing.stderr.splitlines()[-1].startswith("gtstub.errors.CacheError: Program 'damped' ")
+
+
 def test_mode_build_does_not_mind_backends_of_gt4pys_own(model: Model, tmp_path: Path) -> None:
     done = model.run(tmp_path / "cache", "own", GTSTUB_MODE="Build")
     assert done.returncode == 0, done.stderr

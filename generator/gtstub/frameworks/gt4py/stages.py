@@ -41,8 +41,9 @@ class FoundProgramDef(CompilableProgramDef):
 class LoweredProgramDef(CompilableProgramDef):
     """
     A lowered program. `parameter_types` are the types before lowering, which replaces named collections with tuples;
-    `request` is the entry to build.
+    `request` is the entry to build; a call of gt4py's own `is_waiting` for it.
     """
 
     parameter_types: Mapping[str, ts.TypeSpec]
     request: Request | None = dataclasses.field(default=None, metadata=utils.gt4py_metadata(fingerprint=False))
+    is_waiting: bool = dataclasses.field(default=False, metadata=utils.gt4py_metadata(fingerprint=False))

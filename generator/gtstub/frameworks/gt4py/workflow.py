@@ -73,6 +73,7 @@ class FindingTransforms(gtx_backend.Transforms):
     request: Callable[[ConcreteProgramDef[Any, Any], ConcreteProgramDef[Any, Any]], Request] | None = None
 
     def __call__(self, inp: ConcreteProgramDef[Any, Any]) -> FoundProgramDef | LoweredProgramDef:
+        is_waiting = not isinstance(inp.args, RequestedArgs)
         if isinstance(inp.args, RequestedArgs):
             requested = inp.args.requested
         else:
@@ -81,7 +82,7 @@ class FindingTransforms(gtx_backend.Transforms):
             requested = self.requested(inp)
             if (entry := requested.request.find()) is not None:
                 return FoundProgramDef(None, inp.args, entry)
-        return dataclasses.replace(self.lower(requested.parsed), request=requested.request)
+        return dataclasses.replace(self.lower(requested.parsed), request=requested.request, is_waiting=is_waiting)
 
     def requested(self, inp: ConcreteProgramDef[Any, Any]) -> RequestedProgram:
         assert self.request is not None
