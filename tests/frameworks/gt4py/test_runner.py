@@ -135,7 +135,8 @@ def test_a_program_is_read_once_for_its_build(backend: plugin.StubBackend, monke
 
 
 def submit(runner: Any, script: str, folder: Path) -> concurrent.futures.Future[Any]:
-    future: concurrent.futures.Future[Any] = runner._pool.submit(subprocess.check_call, ["sh", "-c", script], cwd=folder)
+    command = ["sh", "-c", script]
+    future: concurrent.futures.Future[Any] = runner._pool.submit(subprocess.check_call, command, cwd=folder)
     return future
 
 

@@ -4,9 +4,9 @@ JSON, what came out and what the process did.
 
 Ways: compile (gtstub.compile), backend (gt4py's own call, with a backend made with custom options), setup (icon4py's
 setup_program), own (compile, with a backend of gt4py's own), broken (two programs, of which one cannot be lowered),
-call_broken (the same, and calls that one), model (calls while it sets up programs, then a time loop), lazy (calls one of
-two variants), bind and capture. DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE
-passed.
+call_broken (the same, and calls that one), model (calls while it sets up programs, then a time loop), lazy (calls one
+of two variants), bind and capture. DA_MIN in the environment is a number of the grid; it is compiled in, or with
+DA_MIN_FREE passed.
 Between the ways, 'wait' calls gtstub.wait_for_compilation(), and 'wait_gt4py' gt4py's own.
 """
 
