@@ -37,6 +37,7 @@ BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
 BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
 WAIT = "GTSTUB_WAIT"
+LAZY = "GTSTUB_LAZY"
 ARCH = "GTSTUB_ARCH"
 BOUNDS = "GTSTUB_BOUNDS"
 BACKENDS = "GTSTUB_BACKENDS"
@@ -147,6 +148,11 @@ def exchange_timeout() -> float:
 def waits() -> bool:
     """Whether `gtstub.compile()` waits until its builds are finished."""
     return os.environ.get(WAIT, "0") not in ("", "0")
+
+
+def is_lazy() -> bool:
+    """Whether `gtstub.compile()` leaves the variants of a program with several until they are called."""
+    return os.environ.get(LAZY, "0") not in ("", "0")
 
 
 def _paths(variable: str) -> tuple[Path, ...]:

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from gtstub.util.console import make_table
 
-type State = Literal["built", "found", "missing", "failed"]
+type State = Literal["built", "found", "missing", "left", "failed"]
+"""'left' is a variant that was not called, so that it was neither looked for nor built (GTSTUB_LAZY)."""
 
-STYLES: dict[State, str] = {"built": "green", "found": "dim", "missing": "yellow", "failed": "bold red"}
+STYLES: dict[State, str] = {"built": "green", "found": "dim", "missing": "yellow", "left": "dim", "failed": "bold red"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
+from gtstub.building.lazy import LazyBuild
 from gtstub.building.waiting import Waiter, Watch
 from gtstub.cache.claims import FAILURES, LOWERING
 from gtstub.cache.entry import Entry
@@ -46,9 +47,17 @@ class PendingEntry(Future[Entry]):
     `Ranks.exchange` transfers the entry.
     """
 
-    def __init__(self, cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        key: str,
+        ranks: Ranks,
+        submit: Callable[[], Future[Entry]],
+        hurry: Callable[[Future[Entry]], None] = lambda _: None,
+    ) -> None:
         super().__init__()
         self.key = key
+        self._hurry, self._submitted = hurry, concurrent.futures.Future[Future[Entry]]()
         self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
         self._cache, self._ranks, self._submit = cache, ranks, submit
         # Lowering comes before the build and has its own claim, because the build may run in another process, which
@@ -79,7 +88,12 @@ class PendingEntry(Future[Entry]):
             if failure is error:
                 raise
             raise failure from error
+        self._submitted.set_result(building)
         building.add_done_callback(self._finish)
+
+    def hurry(self) -> None:
+        """Lets the build overtake those that were submitted before it, as soon as this process has submitted it."""
+        self._submitted.add_done_callback(lambda submitted: self._hurry(submitted.result()))
 
     def _finish(self, building: Future[Entry]) -> None:
         if (error := building.exception()) is None:
@@ -142,14 +156,21 @@ class PendingEntry(Future[Entry]):
         return failure
 
 
-def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> PendingEntry:
+def start(
+    cache: Cache,
+    key: str,
+    ranks: Ranks,
+    submit: Callable[[], Future[Entry]],
+    hurry: Callable[[Future[Entry]], None] = lambda _: None,
+) -> PendingEntry:
     """
     Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait.
 
     `submit` begins the build and returns its future. If this process is the builder, `start` calls it at once and
-    raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
+    raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never. `hurry` lets a
+    submitted build overtake others.
     """
-    build = PendingEntry(cache, key, ranks, submit)
+    build = PendingEntry(cache, key, ranks, submit, hurry)
     if build.is_elsewhere:
         return build
     if ranks.turn(key) != 0 or not build.begin():
@@ -165,6 +186,15 @@ def done(result: Any) -> Future[Any]:
     build: Future[Any] = Future()
     build.set_result(result)
     return build
+
+
+def hurry(build: Future[Any]) -> None:
+    """Begins a build that was left for a call, and lets it overtake others, because a call waits for it."""
+    if isinstance(build, LazyBuild):
+        build.begin()
+        build = build.build or build
+    if isinstance(build, PendingEntry):
+        build.hurry()
 
 
 def is_missing_here(build: Future[Any]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import functools
 import inspect
 import itertools
 import numbers
@@ -15,8 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub import _host
-from gtstub.building.pending import done, raise_all, wait_for
+from gtstub import _host, ranks, settings
+from gtstub.building.lazy import LazyBuild, is_left
+from gtstub.building.pending import done, hurry, raise_all, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, CompilationError, reason
 from gtstub.programs import registry
@@ -44,7 +46,10 @@ class StaticScalar:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One combination of static arguments for one offset provider. `result` is done when the variant is built."""
+    """
+    One combination of static arguments for one offset provider. `result` is done when the variant is built. It may be a
+    `LazyBuild`, which begins at the first call.
+    """
 
     provider: int
     static: Mapping[str, Any]
@@ -195,6 +200,7 @@ class CompiledProgram(_host.Dispatcher):
 
     def _wait_for(self, variant: Variant) -> Any:
         """Waits for the build of a variant, and returns its result. Raises CompilationError if it failed."""
+        hurry(variant.result)
         wait_for({variant.result: self.__name__})
         if (error := variant.result.exception()) is not None:
             where = f" for ({variant.label})" if variant.label else ""
@@ -229,15 +235,21 @@ class CompiledProgram(_host.Dispatcher):
             self._check_new(static, provider)
         if self._builder.start is None:
             raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
+        # All ranks that exchange entries do so together, and not when one of them calls a program.
+        is_lazy = settings.is_lazy() and len(wanted) > 1 and ranks.current().exchange is None
         for static, provider in wanted:
+            start = functools.partial(self._builder.start, static, dict(self.offset_providers[provider]))
+            result: concurrent.futures.Future[Any]
             try:
-                result = self._builder.start(static, dict(self.offset_providers[provider]))
+                result = LazyBuild(start) if is_lazy else start()
             except Exception as error:
                 if mode() != Mode.BUILD:  # This mode builds the other variants, and reports the error at the end.
                     raise
                 result = concurrent.futures.Future()
                 result.set_exception(error)
             self.place(Variant(provider, static, result))
+            if isinstance(result, LazyBuild):
+                registry.add_lazy(self.__name__, self.variants[-1].label, result)
 
     def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
@@ -270,16 +282,17 @@ class CompiledProgram(_host.Dispatcher):
     def wait(self) -> None:
         """
         Waits until all variants are built, and loads them, except in mode Build. Raises the error of a variant, or an
-        ExceptionGroup of several, but no error that a call has raised before.
+        ExceptionGroup of several, but no error that a call has raised before. Leaves those that wait for a call.
         """
-        wait_for({variant.result: self.__name__ for variant in list(self.variants)})
+        wait_for({variant.result: self.__name__ for variant in list(self.variants) if not is_left(variant.result)})
         if mode() == Mode.BUILD:
             return
         errors: list[Exception] = []
         known = set(self._raised)
         for number in range(self.variant_count):
             try:
-                self.prepare_variant(number)
+                if not is_left(self.variants[number].result):
+                    self.prepare_variant(number)
             except Exception as error:
                 if self.variants[number].result not in known:
                     errors.append(error)
@@ -293,6 +306,9 @@ class CompiledProgram(_host.Dispatcher):
 
     def __reduce__(self) -> tuple[Callable[..., CompiledProgram], tuple[Any, ...]]:
         """Pickles the bound arguments and the paths of the cache entries, from which `restore` loads the variants."""
+        for variant in self.variants:
+            if isinstance(variant.result, LazyBuild):
+                variant.result.begin()
         self.wait()
         results = [variant.result.result() for variant in self.variants]
         if not all(isinstance(entry, Entry) for entry in results):

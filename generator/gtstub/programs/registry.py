@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from gtstub import _host, ranks
+from gtstub.building.lazy import LazyBuild, is_left
 from gtstub.building.outcome import Outcome, State, print_summary
 from gtstub.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
 from gtstub.cache.entry import Entry
@@ -67,7 +68,12 @@ def wait_for_compilation() -> None:
 def _wait_for_all() -> Sequence[CompiledProgram]:
     with _lock:
         programs = list(_alive)
-    builds = {variant.result: program.__name__ for program in programs for variant in program.variants}
+    builds = {
+        variant.result: program.__name__
+        for program in programs
+        for variant in program.variants
+        if not is_left(variant.result)
+    }
     try:
         wait_for({build: name for build, name in builds.items() if not is_missing_here(build)})
         if (exchange := ranks.current().exchange) is not None:
@@ -76,6 +82,31 @@ def _wait_for_all() -> Sequence[CompiledProgram]:
         for release in {program.release for program in programs}:
             release()
     return programs
+
+
+# --- Variants that are left for a call --------------------------------------------------------------------------------
+
+_lazy: list[tuple[str, str, LazyBuild]] = []
+"""All of them, with their programs and static arguments."""
+
+
+def add_lazy(program: str, variant: str, build: LazyBuild) -> None:
+    """Adds a variant to the table of those that were left, which is printed on stderr when the process ends."""
+    with _lock:
+        _lazy.append((program, variant, build))
+    if mode() != Mode.BUILD:  # which prints them in its summary
+        _print_left_at_exit()
+
+
+@functools.cache
+def _print_left_at_exit() -> None:
+    atexit.register(_print_left)
+
+
+def _print_left() -> None:
+    left = [_left(program, variant) for program, variant, build in _lazy if build.is_left]
+    if left and _has_summary():
+        print_summary(left, make_console(stderr=True))
 
 
 # --- Mode Build -------------------------------------------------------------------------------------------------------
@@ -98,19 +129,26 @@ def load_for_set_up[**P](name: str, load: Callable[[], Callable[P, None]]) -> Ca
         stop(why=f"program '{name}' is called, which cannot be loaded here: {reason(error)}")
 
 
+ROUNDS = 10
+"""How often mode Build runs a program since anything was set up."""
+
+
 def run_while_set_up[**P](name: str, program: Callable[P, None]) -> Callable[P, None]:
     """
-    A program that runs while the model is set up: a second call ends this process with a summary, if nothing was set up
-    since the call before. So the time loop of a model ends in its second round. Where ranks exchange entries, which all
-    of them do together, the first call ends the process.
+    A program that runs while the model is set up: if nothing was set up in its last `ROUNDS` calls, the next call ends
+    this process with a summary. So the time loop of a model ends after a few steps. Where ranks exchange entries, which
+    all of them do together, the first call ends the process.
     """
-    known = -1 if ranks.current().exchange is None else _set_up()
+    known, count = -1, 0
 
     def call(*args: P.args, **kwargs: P.kwargs) -> None:
-        nonlocal known
+        nonlocal known, count
+        if ranks.current().exchange is not None:
+            stop(why=f"program '{name}' is called, and ranks must exchange entries first")
         before, known = known, _set_up()
-        if before == known:
-            stop(why=f"program '{name}' is called again, and nothing was set up since its last call")
+        count = count + 1 if before == known else 1
+        if count > ROUNDS:
+            stop(why=f"program '{name}' was called {ROUNDS} times, and nothing was set up in between")
         program(*args, **kwargs)
 
     return call
@@ -166,6 +204,9 @@ def _outcomes() -> Sequence[Outcome]:
     outcomes = []
     for program in _wait_for_all():
         for variant in program.variants:
+            if is_left(variant.result):
+                outcomes.append(_left(program.__name__, variant.label))
+                continue
             try:
                 # Results of backends of gt4py itself are no entries.
                 if isinstance(entry := variant.result.result(), Entry):
@@ -176,6 +217,10 @@ def _outcomes() -> Sequence[Outcome]:
     known = {each.key for each in outcomes}
     outcomes.extend(outcome(entry, "") for key, entry in _others.items() if key not in known)
     return sorted(outcomes, key=lambda each: (each.program, each.variant))
+
+
+def _left(program: str, variant: str) -> Outcome:
+    return Outcome(program, variant, "left", 0.0)
 
 
 def outcome(entry: Entry, variant: str) -> Outcome:

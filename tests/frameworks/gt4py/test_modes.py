@@ -206,12 +206,12 @@ def test_mode_build_ends_with_a_summary_of_all_ways(built: Path, model: Model) -
 
 
 def test_mode_build_ends_in_the_time_loop(model: Model, tmp_path: Path) -> None:
-    """What the model calls while it sets up programs runs. So does the first round, in which one is called first."""
+    """What the model calls while it sets up programs runs, and so do some rounds, in which it might set up more."""
     done = model.run(tmp_path / "cache", "model", "compile", GTSTUB_MODE="Build")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["set up 12.0", "step 0 48.0"]
+    assert done.stdout.splitlines() == ["set up 12.0", *(f"step {step}" for step in range(10))]
     lines = done.stderr.splitlines()
-    why = "program 'damped' is called again, and nothing was set up since its last call"
+    why = "program 'damped' was called 10 times, and nothing was set up in between"
     assert f"gtstub: mode Build ends the run here: {why}." in lines
     assert lines[-1] == "3 built"
     assert len(entries(tmp_path / "cache")) == 3
@@ -249,6 +249,23 @@ def test_mode_build_goes_on_behind_a_program_that_cannot_be_built(
     assert key in done.stderr
     if not wait:  # what was printed was not lost
         assert json.loads(done.stdout)["results"] == {"broken": 0.0}
+
+
+@pytest.mark.parametrize(("mode", "counts"), [("BuildAndRun", "1 left"), ("Build", "2 built, 1 left")])
+def test_variants_that_are_not_called_are_left(model: Model, tmp_path: Path, mode: str, counts: str) -> None:
+    """Those of a program with one variant are not. A table says which were left; a later call builds them."""
+    done = model.run(tmp_path / "cache", "lazy", GTSTUB_MODE=mode, GTSTUB_LAZY="1")
+    assert answer(done)["results"] == {"lazy": 6.0}
+    assert answer(done)["lowered"] == ["damped_by_grid", "damped"]
+    assert len(entries(tmp_path / "cache")) == 2
+    lines = done.stderr.splitlines()
+    assert ["damped", "da_min=0.25", "left", "0.0"] in [line.split() for line in lines]
+    assert lines[-1] == counts
+    if mode == "BuildAndRun":
+        again = model.run(tmp_path / "cache", "lazy", GTSTUB_MODE="Run", GTSTUB_LAZY="1")
+        assert answer(again)["lowered"] == []
+        missing = model.run(tmp_path / "cache", "lazy", GTSTUB_MODE="Run")
+        assert missing.stderr.splitlines()[-1].startswith("gtstub.errors.CacheError: Program 'damped' ")
 
 
 def test_mode_build_does_not_mind_backends_of_gt4pys_own(model: Model, tmp_path: Path) -> None:

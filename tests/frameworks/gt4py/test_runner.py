@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from gt4py.next.program_processors.runners.dace import run_dace_cpu_noopt
 import gtstub
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import fingerprint
+from gtstub.frameworks.gt4py.internals import move_to_front
 from gtstub.frameworks.gt4py.runner import FindingRunner
 
 I = gtx.Dimension("I")
@@ -127,3 +129,56 @@ def test_a_program_is_read_once_for_its_build(backend: plugin.StubBackend, monke
     monkeypatch.setattr(fingerprint, "read", count)
     gtstub.compile(triple, backend=backend, offset_provider={}).wait()
     assert len(reads) == 1
+
+
+# --- Builds that a call waits for -------------------------------------------------------------------------------------
+
+
+def submit(runner: Any, script: str, folder: Path) -> concurrent.futures.Future[Any]:
+    command = ["sh", "-c", script]
+    future: concurrent.futures.Future[Any] = runner._pool.submit(subprocess.check_call, command, cwd=folder)
+    return future
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Any]:
+    """A runner of gt4py's with one worker process, which is busy until there is a file 'go'."""
+    runner: Any = runners.ProcessRunner(1, str(tmp_path))
+    for _ in range(3):  # One runs, two have been handed on.
+        submit(runner, "until [ -e go ]; do sleep 0.05; done", tmp_path)
+    yield runner
+    (tmp_path / "go").touch()
+    runner.shutdown()
+
+
+def test_a_build_overtakes_others(pool: Any, tmp_path: Path) -> None:
+    futures = {name: submit(pool, f"printf {name} >>order", tmp_path) for name in "abcd"}
+    move_to_front(pool, futures["c"])
+    move_to_front(pool, futures["b"])
+    move_to_front(pool, concurrent.futures.Future())  # of another runner: nothing happens
+    (tmp_path / "go").touch()
+    concurrent.futures.wait(futures.values())
+    assert (tmp_path / "order").read_text() == "bcad"
+    move_to_front(pool, futures["d"])  # has ended
+
+
+@pytest.mark.parametrize("runner", [runners.SerialRunner(), runners.ThreadRunner(1)])
+def test_other_runners_keep_their_order(runner: Any) -> None:
+    move_to_front(runner, concurrent.futures.Future())
+
+
+def test_builds_that_calls_wait_for_overtake(backend: plugin.StubBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of gt4py's calls at once, those of `gtstub.compile()` when they are called."""
+    moved: list[concurrent.futures.Future[Any]] = []
+    monkeypatch.setattr("gtstub.frameworks.gt4py.runner.move_to_front", lambda _, future: moved.append(future))
+    own = runners.ThreadRunner(1)
+    monkeypatch.setattr(runners, "_default_runner", FindingRunner(own))
+    program = gtstub.compile(triple, backend=backend, offset_provider={})
+    assert moved == []
+    a, out = gtx.as_field([I], np.arange(4.0)), gtx.as_field([I], np.zeros(4))
+    program(a, out)
+    assert len(moved) == 1
+    optimized = plugin.make_backend(gpu=False)
+    triple.with_backend(optimized)(a, out, offset_provider={})
+    assert len(moved) == 2
+    own.shutdown()

@@ -4,8 +4,9 @@ JSON, what came out and what the process did.
 
 Ways: compile (gtstub.compile), backend (gt4py's own call, with a backend made with custom options), setup (icon4py's
 setup_program), own (compile, with a backend of gt4py's own), broken (two programs, of which one cannot be lowered),
-call_broken (the same, and calls that one), model (calls while it sets up programs, then a time loop), bind and capture.
-DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE passed.
+call_broken (the same, and calls that one), model (calls while it sets up programs, then a time loop), lazy (calls one
+of two variants), bind and capture. DA_MIN in the environment is a number of the grid; it is compiled in, or with
+DA_MIN_FREE passed.
 Between the ways, 'wait' calls gtstub.wait_for_compilation(), and 'wait_gt4py' gt4py's own.
 """
 
@@ -112,10 +113,17 @@ def model(x: Any, out: Any) -> None:
     first(x=out, out=x)
     backend(out, x)
     print("set up", *np.unique(x.asnumpy()))
-    for step in range(3):
+    for step in range(30):
         first(x=x, out=out)
         second(x=out, out=x)
-        print("step", step, *np.unique(x.asnumpy()))
+        print(f"step {step}")
+
+
+def lazy(x: Any, out: Any) -> None:
+    """Calls one of two variants, and not a program that has only one."""
+    program = gtstub.compile(damped, static_args={"da_min": [0.5, 0.25]}, backend_tag="CPU")
+    gtstub.compile(damped_by_grid, backend_tag="CPU")
+    program(x, 0.5, **SIZES, out=out, offset_provider={})
 
 
 def bind(x: Any, out: Any) -> None:
@@ -151,7 +159,7 @@ def own(x: Any, out: Any) -> None:
     gtstub.compile(damped_by_grid, backend_tag="DACE_CPU", offset_provider={})(x, **SIZES, out=out)
 
 
-WAYS = (compile_, backend, setup, broken, call_broken, own, model, bind, capture)
+WAYS = (compile_, backend, setup, broken, call_broken, own, model, lazy, bind, capture)
 
 
 def main() -> None:

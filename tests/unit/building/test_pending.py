@@ -50,17 +50,33 @@ def test_one_summary(
     assert capsys.readouterr().err.count("Nothing to build.") == expected
 
 
-@pytest.mark.parametrize(("exchanges", "expected"), [(False, 1), (True, 0)])
+@pytest.mark.parametrize(("exchanges", "expected"), [(False, 10), (True, 0)])
 def test_calls_of_mode_build(exchanges: bool, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one ends the run if nothing was set up in between; where all ranks must end together, the first."""
+    """The eleventh one ends the run if nothing was set up in between; where all ranks must end together, the first."""
     ranks.use_ranks(Ranks(0, 2, exchange=(lambda _: None) if exchanges else None))
     monkeypatch.setenv("GTSTUB_MODE", "Build")
     calls: list[int] = []
     call = registry.run_while_set_up("p", calls.append)
     with contextlib.suppress(SystemExit):
-        call(1)
-        call(2)
+        for number in range(20):
+            call(number)
     assert len(calls) == expected
+
+
+def test_calls_of_mode_build_go_on_while_something_is_set_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(registry, "_others", {})
+    monkeypatch.setattr(registry, "_end_at_exit", lambda: None)
+    calls: list[int] = []
+    call = registry.run_while_set_up("p", calls.append)
+    for number in range(20):
+        registry.add_entry(Entry(tmp_path / f"p-{number // 10}"))
+        call(number)
+    assert len(calls) == 20
+    monkeypatch.setattr(registry, "_others", {})  # no entries, of which there would be a summary
+    for number in range(10):
+        call(number)
+    with pytest.raises(SystemExit):
+        call(10)
 
 
 def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:

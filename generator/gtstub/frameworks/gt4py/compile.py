@@ -12,6 +12,7 @@ from gt4py.next.otf import runners
 from gtstub import settings
 from gtstub.backends.choice import Tag, choose
 from gtstub.backends.tables import load_tables
+from gtstub.building.pending import hurry
 from gtstub.cache.lookup import Request
 from gtstub.errors import ConfigError, GtstubError
 from gtstub.frameworks.framework import CompileOptions
@@ -63,6 +64,7 @@ def lower(program: Any, options: CompileOptions) -> int:
 
 def build(program: Any, options: CompileOptions) -> None:
     for variant in compile(program, options).variants:
+        hurry(variant.result)
         variant.result.result()
 
 

@@ -21,6 +21,8 @@ from gt4py.next import common
 from gt4py.next.ffront.stages import FOASTOperatorDef, PASTProgramDef
 from gt4py.next.iterator import ir as itir
 from gt4py.next.otf import arguments
+from gt4py.next.type_system import type_specifications as ts
+from gt4py.next.type_system import type_translation
 
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py import code
@@ -126,14 +128,30 @@ def _name(stage: Any) -> str:
 
 
 def _members(descriptors: Mapping[str, Any], member: str, convert: Callable[[Any], Any]) -> dict[str, Any]:
-    """A member of each static descriptor, by parameter; within tuples None replaces values that are not static."""
+    """
+    A member of each static descriptor, by parameter; within tuples None replaces values that are not static. A number
+    is as `gtstub.compile()` passes it, because gt4py compiles 1.5 and `numpy.float64(1.5)` alike.
+    """
 
     def value(descriptor: Any) -> Any:
         if isinstance(descriptor, tuple):
-            return [value(element) for element in descriptor]
-        return None if descriptor is None else convert(getattr(descriptor, member))
+            elements = [value(element) for element in descriptor]
+            return None if all(element is None for element in elements) else elements
+        return None if descriptor is None else convert(_exact(getattr(descriptor, member)))
 
-    return {name: value(descriptor) for name, descriptor in sorted(descriptors.items()) if descriptor is not None}
+    members = {name: value(descriptor) for name, descriptor in sorted(descriptors.items())}
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _exact(value: Any) -> Any:
+    """A number of Python's as numpy's scalar of the type that gt4py gives it; anything else unchanged."""
+    if isinstance(value, tuple):
+        return tuple(map(_exact, value))
+    if type(value) not in (bool, int, float):
+        return value
+    type_ = type_translation.from_value(value)
+    assert isinstance(type_, ts.ScalarType)
+    return np.dtype(type_.kind.name.lower()).type(value)
 
 
 # --- Offset providers -------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ After an upgrade of gt4py, check this module first. No other module asks for a v
 from __future__ import annotations
 
 import functools
+import queue
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -105,6 +106,7 @@ __all__ = [
     "make_dace_backend",
     "make_field",
     "make_gtfn_backend",
+    "move_to_front",
     "prepare_workers",
     "replace_default_runner",
     "versions",
@@ -129,6 +131,26 @@ def prepare_workers(runner: runners.Runner, prepare: Callable[[], None]) -> None
         pool_of_cpython = cast(Any, pool)
         initializer, arguments = pool_of_cpython._initializer, pool_of_cpython._initargs
         pool_of_cpython._initializer, pool_of_cpython._initargs = _prepare, (prepare, initializer, arguments)
+
+
+def move_to_front(runner: runners.Runner, future: Future[Any]) -> None:
+    """
+    Lets a submitted build of a runner with worker processes overtake those that wait before it. Does nothing for a
+    build that has begun, or that the executor has handed on, and for other runners.
+    """
+    pool = getattr(runner, "_pool", None)
+    if not isinstance(pool, ProcessPoolExecutor):
+        return
+    pool_of_cpython = cast(Any, pool)
+    waiting = getattr(pool_of_cpython, "_work_ids", None)
+    items = getattr(pool_of_cpython, "_pending_work_items", None)
+    if not isinstance(waiting, queue.Queue) or not isinstance(items, dict):  # another CPython
+        return
+    number = next((number for number, item in list(items.items()) if item.future is future), None)
+    with waiting.mutex:
+        if number in waiting.queue:
+            waiting.queue.remove(number)
+            waiting.queue.appendleft(number)
 
 
 def _prepare(prepare: Callable[[], None], initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

@@ -14,8 +14,8 @@ from gt4py.next.otf import runners
 
 from gtstub.building.orphans import end_with_parent
 from gtstub.building.pending import done
-from gtstub.frameworks.gt4py.internals import prepare_workers
-from gtstub.frameworks.gt4py.stages import FoundProgramDef
+from gtstub.frameworks.gt4py.internals import move_to_front, prepare_workers
+from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 
 
 class FindingRunner:
@@ -35,7 +35,14 @@ class FindingRunner:
                 self._own = _from_config()
                 prepare_workers(self._own, end_with_parent)
         future: concurrent.futures.Future[Any] = self._own.submit(task)
+        if isinstance(found, LoweredProgramDef) and found.is_waiting:
+            self.hurry(future)
         return future
+
+    def hurry(self, future: concurrent.futures.Future[Any]) -> None:
+        """Lets a submitted build overtake others, because a call waits for it."""
+        if self._own is not None:
+            move_to_front(self._own, future)
 
     def shutdown(self, wait: bool = True) -> None:
         if self._own is not None:

@@ -42,7 +42,8 @@ class FoundProgramDef(CompilableProgramDef):
 class LoweredProgramDef(CompilableProgramDef):
     """
     A lowered program. `parameter_types` are the types before lowering, which replaces named collections with tuples;
-    `request` is the entry to build, and `measured` are the stages of its build so far.
+    `request` is the entry to build, for which a call of gt4py's own `is_waiting`; `measured` are the stages of its build
+    so far.
     """
 
     parameter_types: Mapping[str, ts.TypeSpec]
@@ -50,3 +51,4 @@ class LoweredProgramDef(CompilableProgramDef):
     measured: tuple[BuildStage, ...] = dataclasses.field(
         default=(), compare=False, metadata=utils.gt4py_metadata(fingerprint=False)
     )
+    is_waiting: bool = dataclasses.field(default=False, metadata=utils.gt4py_metadata(fingerprint=False))

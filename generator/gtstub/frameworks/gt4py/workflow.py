@@ -75,6 +75,7 @@ class FindingTransforms(gtx_backend.Transforms):
     request: Callable[[ConcreteProgramDef[Any, Any], ConcreteProgramDef[Any, Any]], Request] | None = None
 
     def __call__(self, inp: ConcreteProgramDef[Any, Any]) -> FoundProgramDef | LoweredProgramDef:
+        is_waiting = not isinstance(inp.args, RequestedArgs)
         if isinstance(inp.args, RequestedArgs):
             requested = inp.args.requested
         else:
@@ -83,7 +84,8 @@ class FindingTransforms(gtx_backend.Transforms):
             requested = self.requested(inp)
             if (entry := requested.request.find()) is not None:
                 return FoundProgramDef(None, inp.args, entry)
-        return _lowered_ahead.pop(requested.request.key, None) or self._lower(requested)
+        lowered = _lowered_ahead.pop(requested.request.key, None) or self._lower(requested)
+        return dataclasses.replace(lowered, is_waiting=is_waiting)
 
     def lower_ahead(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
         """Lowers a program that is built later in this process, and then is not lowered again."""
