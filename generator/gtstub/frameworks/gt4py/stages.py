@@ -42,8 +42,8 @@ class FoundProgramDef(CompilableProgramDef):
 class LoweredProgramDef(CompilableProgramDef):
     """
     A lowered program. `parameter_types` are the types before lowering, which replaces named collections with tuples;
-    `request` is the entry to build, for which a call of gt4py's own `is_waiting`; `measured` are the stages of its build
-    so far.
+    `request` is the entry to build, and `measured` are the stages of its build so far; a call of gt4py's own
+    `is_waiting` for it.
     """
 
     parameter_types: Mapping[str, ts.TypeSpec]
