@@ -38,6 +38,10 @@ BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
 WAIT = "GTSTUB_WAIT"
 LAZY = "GTSTUB_LAZY"
+LIST_FILE = "GTSTUB_LIST_FILE"
+LIST_GRID = "GTSTUB_LIST_GRID"
+"""Set by 'gtstub build --from-run' for the process that it starts."""
+
 ARCH = "GTSTUB_ARCH"
 BOUNDS = "GTSTUB_BOUNDS"
 BACKENDS = "GTSTUB_BACKENDS"
@@ -153,6 +157,17 @@ def waits() -> bool:
 def is_lazy() -> bool:
     """Whether `gtstub.compile()` leaves the variants of a program with several until they are called."""
     return os.environ.get(LAZY, "0") not in ("", "0")
+
+
+def list_file() -> Path | None:
+    """The file into which mode Build writes the list of all programs; set by 'gtstub build --from-run'."""
+    file = os.environ.get(LIST_FILE)
+    return Path(file) if file else None
+
+
+def list_grid() -> str:
+    """The function, as `module:name`, that makes the offset provider of the programs in that list; empty for none."""
+    return os.environ.get(LIST_GRID, "")
 
 
 def _paths(variable: str) -> tuple[Path, ...]:

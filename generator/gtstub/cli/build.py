@@ -13,9 +13,11 @@ import click
 
 from gtstub import settings
 from gtstub.cache.store import open_cache
+from gtstub.cli.command import run_command
 from gtstub.cli.options import FILE, cache_option, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer
 from gtstub.cli.stub import build_stub
+from gtstub.errors import GtstubError
 from gtstub.util.console import make_bar, make_console
 
 if TYPE_CHECKING:
@@ -27,10 +29,13 @@ if TYPE_CHECKING:
     epilog=example(
         "gtstub build programs.toml --jobs 4 --cache DIR",
         "gtstub build programs.toml --program relax --cache DIR",
+        "gtstub build --from-run programs.toml --grid my_model.grid:make -- python my_model.py",
         "gtstub build sdfg.json program.json --library build/libprogram.so -o stubs",
     )
 )
-@click.argument("files", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
+@click.argument("given", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json | COMMAND...", nargs=-1, required=True)
+@click.option("--from-run", metavar="FILE", type=FILE, help="Run COMMAND in mode Build, and list its programs in FILE.")
+@click.option("--grid", metavar="MODULE:NAME", default="", help="What makes the offset provider of listed programs.")
 @click.option("--program", "names", metavar="NAME", multiple=True, help="Build only this program; repeatable.")
 @click.option(
     "-j", "--jobs", metavar="N", type=click.IntRange(1), default=1, show_default=True, help="Builds at the same time."
@@ -42,7 +47,9 @@ if TYPE_CHECKING:
 @force_option
 @json_options
 def build(
-    files: tuple[Path, ...],
+    given: tuple[str, ...],
+    from_run: Path | None,
+    grid: str,
     names: tuple[str, ...],
     jobs: int,
     cache: Path | None,
@@ -59,7 +66,13 @@ def build(
 
     Two signatures and '--library' give one stub: <name>_stub.h, <name>_stub.c and the compiled <name>_stub.so. The stub
     and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
+
+    '--from-run' builds what a model needs: it runs the model in mode Build, until its time loop, and writes FILE, which
+    lists the programs that the model has set up or called, for the next time.
     """
+    if from_run is not None:
+        return _build_from_run(given, from_run, grid, cache)
+    files = tuple(map(Path, given))
     if len(files) != 1 or files[0].suffix != ".toml":
         if len(files) != 2 or library is None:
             raise click.UsageError("Give one file in TOML, or two signatures and '--library'.")
@@ -68,6 +81,18 @@ def build(
         build_stub(*files, library, output, force)
         click.get_current_context().exit()
     return _build_set(files[0], names, jobs, cache, dry_run)
+
+
+def _build_from_run(command: Sequence[str], file: Path, grid: str, cache: Path | None) -> Answer:
+    """Runs a command in mode Build, which writes `file`. The exit code is that of the command."""
+    environment = {settings.MODE: "Build", settings.LIST_FILE: str(file.absolute()), settings.LIST_GRID: grid}
+    if cache is not None:
+        environment[settings.CACHE_DIR] = str(cache.absolute())
+    file.unlink(missing_ok=True)
+    exit_code = run_command(command, environment)
+    if exit_code == 0 and not file.exists():
+        raise GtstubError("The command has neither set up nor called a program with gtstub's backend.")
+    return Answer({"file": str(file), "exit_code": exit_code}, lambda: None, exit_code)
 
 
 def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, dry_run: bool) -> Answer:

@@ -11,10 +11,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from gtstub import _host, ranks
+from gtstub import _host, ranks, settings
 from gtstub.building.lazy import LazyBuild, is_left
+from gtstub.building.listing import Listed, write_list
 from gtstub.building.outcome import Outcome, State, print_summary
 from gtstub.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
 from gtstub.cache.entry import Entry
@@ -32,6 +34,9 @@ _kept: list[CompiledProgram] = []
 
 _others: dict[str, Entry] = {}
 """The entries that calls of gt4py's or DaCe's own have loaded in mode Build, by key."""
+
+_listed: dict[str, Listed] = {}
+"""What `settings.list_file()` is to say, by key."""
 
 _lock = threading.Lock()
 
@@ -118,6 +123,12 @@ def add_entry(entry: Entry) -> None:
     _end_at_exit()
 
 
+def add_listed(program: Listed) -> None:
+    """Adds a variant to the list of programs that mode Build writes when it ends."""
+    _listed.setdefault(program.key, program)
+    _end_at_exit()
+
+
 def load_for_set_up[**P](name: str, load: Callable[[], Callable[P, None]]) -> Callable[P, None]:
     """
     Loads a program that is called, or ends this process with a summary if it was not built, or cannot run here: entries
@@ -192,7 +203,18 @@ def _summarize(outcomes: Sequence[Outcome]) -> bool:
     """Prints the summary. Returns True if a build failed."""
     if _has_summary():
         print_summary(outcomes, make_console(stderr=True))
+        if (file := settings.list_file()) is not None and _listed:
+            _write_list(file)
     return any(each.state == "failed" for each in outcomes)
+
+
+def _write_list(file: Path) -> None:
+    write_list(file, list(_listed.values()))
+    left_out = [program for program in _listed.values() if program.why]
+    console = make_console(stderr=True)
+    console.print(f"{len(_listed) - len(left_out)} listed in '{file}', {len(left_out)} left out", soft_wrap=True)
+    for program in left_out:
+        console.print(f"Program '{program.name}' is not listed: {program.why}.", soft_wrap=True)
 
 
 def _has_summary() -> bool:

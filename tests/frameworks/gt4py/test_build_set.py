@@ -126,6 +126,72 @@ def test_programs_that_were_never_built_are_built_in_the_order_of_their_sizes(tm
     assert small["lowering"] < large["translation"]
 
 
+MODEL = """
+import gt4py.next as gtx
+import numpy as np
+from icon4py.model.common import model_backends
+
+import gtstub
+from gtstub.frameworks.gt4py import make_backend
+from gtstub.frameworks.icon4py import customize_backend
+from tests.frameworks.gt4py import ahead
+from tests.frameworks.gt4py.ahead import I, Line, _relax
+
+@gtx.program
+def unnamed(x: Line, end: gtx.int32):
+    _relax(x, 0.5, True, out=x, domain={I: (0, end)})
+local, unnamed = unnamed, None
+
+def main():
+    static = {"bound_static_args": {"weight": 0.5}, "static_args": {"nudging": [True, False]}}
+    gtstub.compile(ahead.relax, **static, backend_tag="CPU")
+    gtstub.compile(ahead.needs_grid, backend_tag="CPU", offset_provider=ahead.grid())
+    gtstub.compile(local, backend_tag="CPU")
+    x = gtx.as_field([I], np.ones(5))
+    for backend in customize_backend(None, {"device": model_backends.CPU}), make_backend(False, auto_optimize=False):
+        ahead.relax.with_backend(backend)(x, 0.5, True, 5, offset_provider={})
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("grid", ["tests.frameworks.gt4py.ahead:grid", ""])
+def test_a_run_lists_its_programs(tmp_path: Path, grid: str) -> None:
+    """Of programs that are compiled ahead and of those that gt4py itself calls, with the keys of the run."""
+    file, model = tmp_path / "programs.toml", tmp_path / "model.py"
+    model.write_text(MODEL)
+    run = (sys.executable, model)
+    options = ("--from-run", file, "--cache", tmp_path / "cache", *(("--grid", grid) if grid else ()))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GTSTUB_BACKENDS": ""}
+    line = command(*options, "--", *run)
+    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert "6 built" in lines
+    listed = 4 if grid else 3
+    assert f"{listed} listed in '{file}', {6 - listed} left out" in lines
+    left_out = {line.split(",")[0] for line in lines if " is not listed: " in line}
+    assert left_out == {
+        "Program 'relax' is not listed: its backend was made with options",
+        "Program 'unnamed' is not listed: module '__main__' has no 'unnamed' that is this program.",
+        *([] if grid else ["Program 'needs_grid' is not listed: its offset provider has no name"]),
+    }
+    found = build(file, "--dry-run", "--json")
+    states = [outcome["state"] for outcome in json.loads(found.stdout)["programs"]]
+    assert states == ["found"] * listed, found.stderr
+
+
+def test_a_run_without_programs_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "programs.toml"
+    line = command("--from-run", file, "--", sys.executable, "-c", "pass")
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "neither set up nor called a program" in done.stderr
+    failed = command("--from-run", file, "--", sys.executable, "-c", "raise SystemExit(7)")
+    assert subprocess.run(failed, capture_output=True, check=False).returncode == 7
+
+
 ENDLESS = """
 [[program]]
 source = "tests.frameworks.gt4py.ahead:relax"

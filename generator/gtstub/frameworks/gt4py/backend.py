@@ -15,6 +15,7 @@ from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
 from gtstub import _host, settings
+from gtstub.backends.choice import Choice
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request, make_request
 from gtstub.frameworks.gt4py import fingerprint, options
@@ -26,6 +27,7 @@ from gtstub.frameworks.gt4py.internals import (
     make_dace_backend,
     replace_default_runner,
 )
+from gtstub.frameworks.gt4py.listing import listed
 from gtstub.frameworks.gt4py.parsing import Parsing, uncached
 from gtstub.frameworks.gt4py.runner import FindingRunner
 from gtstub.frameworks.gt4py.workflow import (
@@ -46,11 +48,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class StubBackend(gtx_backend.Backend[Any]):
-    """gt4py's DaCe backend, with calls through stubs. The other members are as in `make_backend`."""
+    """
+    gt4py's DaCe backend, with calls through stubs. A backend that was made of a `choice` of the tables, without options
+    beside it, has this choice; a copy has none. The other members are as in `make_backend`.
+    """
 
     executor: StubWorkflow
     external_workspace: dace_workflow.ExternalWorkspace | None = None
     stream: Any = "current"
+    choice: Choice | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # This also covers backends made by dataclasses.replace(), whose settings change the key.
@@ -86,7 +92,10 @@ class StubBackend(gtx_backend.Backend[Any]):
             "transforms": describe({**vars(self.transforms), "request": None}),
             **self.executor.ingredients,
         }
-        return make_request(reading.name, ingredients, reading.baked, self.executor.compilation.build.cmake)
+        request = make_request(reading.name, ingredients, reading.baked, self.executor.compilation.build.cmake)
+        if settings.list_file() is not None and mode() == Mode.BUILD:
+            registry.add_listed(listed(inp, reading.name, request.key, self.choice))
+        return request
 
     def signatures(self, inp: ConcreteProgramDef[Any, Any]) -> tuple[ProgramSignature, SdfgSignature]:
         """Both signatures of a program with its compile-time arguments. Lowers the program, but does not build it."""

@@ -39,12 +39,17 @@ def make_chosen_backend(
     Raises ConfigError for an option that is unknown or does not fit the program, with the line of the table that sets
     it.
     """
-    choice = _fitted(choice, types)
+    fitted = _fitted(choice, types)
     gpu = choice.device == "gpu"
-    merged = _merged(converted(choice), _overrides(choice, descriptor))
-    if choice.backend != "gtfn":
-        make_one = make_backend if choice.backend == "gtstub" else make_dace_backend
-        return make_one(gpu, **merged)
+    overrides = _overrides(fitted, descriptor)
+    merged = _merged(converted(fitted), overrides)
+    if choice.backend == "gtstub":
+        made = make_backend(gpu, **merged)
+        if made is not None and not overrides:
+            object.__setattr__(made, "choice", choice)
+        return made
+    if choice.backend == "dace":
+        return make_dace_backend(gpu, **merged)
     steps = {name: value for name, value in merged.items() if name in options.GTFN_WORKFLOW}
     return make_gtfn_backend(gpu, steps, {name: value for name, value in merged.items() if name not in steps})
 
