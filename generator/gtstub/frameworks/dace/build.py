@@ -143,7 +143,7 @@ class Build:
             build = toolchain.start(directory / stub.source, directory / stub_library)
             try:
                 if compiled is None:
-                    caches = build_caches(request.cache.root, toolchain, configuration, sdfg)
+                    caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
                     library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                 else:
                     library = Path(shutil.copy(compiled, private))
