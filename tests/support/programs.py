@@ -11,6 +11,7 @@ import pytest
 PACKAGES = {
     "chromium": "chromium fonts-dejavu-core",
     "gcc": "gcc",
+    "git": "git",
     "gfortran": "gfortran",
     "clang": "clang libclang-rt-dev",
     "clang++": "clang",

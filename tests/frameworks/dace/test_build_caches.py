@@ -18,6 +18,7 @@ from gtstub.cache.store import Cache
 from gtstub.errors import TrustError
 from gtstub.frameworks.dace.build import Build
 from gtstub.frameworks.dace.build_caches import DIRECTORY, build_caches, searches_packages
+from gtstub.signature.model import Device
 from gtstub.toolchain import compiler
 from tests.support.own_cache import use_own_cache
 
@@ -43,17 +44,17 @@ def tripled(a: dace.float64[N]):
     a[:] = a * 3
 
 
-def build_for_cpu(**overrides: Any) -> Build:
-    return Build("cpu", "", "Release", overrides)
+def build_for(device: Device = "cpu", **overrides: Any) -> Build:
+    return Build(device, "", "Release", overrides)
 
 
 class Block:
     """What DaCe sees within `build_caches` in the environment of this moment."""
 
-    def __init__(self, root: Path, sdfg: dace.SDFG | None = None, **overrides: Any) -> None:
-        build = build_for_cpu(**overrides)
+    def __init__(self, root: Path, sdfg: dace.SDFG | None = None, device: Device = "cpu", **overrides: Any) -> None:
+        build = build_for(device, **overrides)
         toolchain = compiler.find(root, (), *build.cmake)
-        with build.context(), build_caches(root, toolchain, build.settings, sdfg or dace.SDFG("empty")):
+        with build.context(), build_caches(root, toolchain, build.settings, sdfg or dace.SDFG("empty"), device):
             self.directory = os.environ.get(DIRECTORY)
             self.configure = dace.Config.get_bool("compiler", "configure_cache")
             self.header = dace.Config.get_bool("compiler", "precompiled_header")
@@ -97,7 +98,7 @@ def test_a_second_build_asks_nothing_again_and_its_library_is_the_same(
     assert len(inventory(Cache(root))) == 2
 
     (entry,) = root.glob("*doubled-*")
-    build = build_for_cpu()
+    build = build_for()
     with build.context():
         sdfg = dace.SDFG.from_file(str(entry / LOWERED_SDFG))
         library = build.compile(sdfg, tmp_path / "without", map_checks=False)
@@ -159,9 +160,9 @@ def test_without_a_directory_nothing_is_kept(tmp_path: Path) -> None:
 
 def test_one_thread_at_a_time(tmp_path: Path) -> None:
     inner: list[Block] = []
-    build = build_for_cpu()
+    build = build_for()
     toolchain = compiler.find(tmp_path, (), *build.cmake)
-    with build_caches(tmp_path, toolchain, build.settings, dace.SDFG("empty")):
+    with build_caches(tmp_path, toolchain, build.settings, dace.SDFG("empty"), "cpu"):
         thread = threading.Thread(target=lambda: inner.append(Block(tmp_path)))
         thread.start()
         thread.join()
@@ -235,3 +236,8 @@ def test_what_cmake_has_found_on_the_machine_is_not_used_again(
     found = Block(tmp_path, sdfg)
     assert found.configure == (not searches)
     assert found.header
+
+
+def test_what_cmake_has_found_for_a_gpu_is_not_used_again(tmp_path: Path) -> None:
+    found = Block(tmp_path, device="cuda")
+    assert (found.configure, found.header) == (False, True)

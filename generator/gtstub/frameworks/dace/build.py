@@ -145,7 +145,7 @@ class Build:
             build = toolchain.start(directory / stub.source, directory / stub_library)
             try:
                 if compiled is None:
-                    caches = build_caches(request.cache.root, toolchain, configuration, sdfg)
+                    caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
                     library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:

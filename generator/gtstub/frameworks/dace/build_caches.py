@@ -26,6 +26,7 @@ from gtstub.cache.cleanup import BUILD_CACHES
 from gtstub.cache.process import this_process
 from gtstub.cache.trust import check_root, make_directory
 from gtstub.frameworks.dace.dace_config import Setting
+from gtstub.signature.model import Device
 from gtstub.toolchain.compiler import Toolchain, identity_on_path
 
 DIRECTORY = "DACE_BUILD_CACHE_DIR"
@@ -47,7 +48,9 @@ _alone = threading.Lock()
 
 
 @contextmanager
-def build_caches(root: Path, toolchain: Toolchain, settings: Mapping[str, Setting], sdfg: dace.SDFG) -> Iterator[None]:
+def build_caches(
+    root: Path, toolchain: Toolchain, settings: Mapping[str, Setting], sdfg: dace.SDFG, device: Device
+) -> Iterator[None]:
     """
     Within the block, a build of `sdfg` by DaCe uses what an earlier build with the same toolchain and settings has left
     below the cache `root`, and leaves it for later ones. The block changes an environment variable of the process. If
@@ -69,7 +72,8 @@ def build_caches(root: Path, toolchain: Toolchain, settings: Mapping[str, Settin
             with no_build_caches(settings):
                 yield
             return
-        with _set(settings, configure_cache=not searches_packages(sdfg)), _variable(directory):
+        reused = device == "cpu" and not searches_packages(sdfg)  # for a GPU, CMake looks for its toolkit
+        with _set(settings, configure_cache=reused), _variable(directory):
             yield
     finally:
         _alone.release()
