@@ -56,9 +56,9 @@ class Settings:
 class Result:
     """
     Seconds of each stage and of each time step. `outside` is the share of the last time step that is not in SDFGs; the
-    calls of this step are timed, so it is no part of other figures. `built` and `found` count cache entries, both None
-    for gt4py's backends. `peak` is the largest resident memory of the process in bytes, `children` that of the largest
-    process that built programs.
+    calls of this step are timed, so it is no part of other figures. `built` counts the cache entries that the run has
+    built, None for gt4py's backends. `peak` is the largest resident memory of the process in bytes, `children` that of
+    the largest process that it has started, such as those that build programs.
     """
 
     way: Way
@@ -66,15 +66,14 @@ class Result:
     steps: list[float]
     outside: float | None
     built: int | None
-    found: int | None
     peak: int
     children: int
     captured: list[str]
 
     @property
     def later(self) -> list[float]:
-        """The seconds of the steps that are neither the first one, which loads programs, nor timed call by call."""
-        return self.steps[1:-1] or self.steps[-1:]
+        """The seconds of the steps but the first one, which loads programs, and the last one, whose calls are timed."""
+        return self.steps[1:-1]
 
 
 def main(file: Path) -> None:
@@ -97,6 +96,7 @@ def run(settings: Settings, stages: Stages) -> tuple[Result, dict[str, np.ndarra
             from gtstub.frameworks import icon4py
 
             icon4py.use()
+        from gt4py.next.otf import runners
         from icon4py.model.common import initial_condition, model_backends, model_options
         from icon4py.model.common.decomposition.definitions import get_process_properties, get_runtype
         from icon4py.model.common.states import (
@@ -183,15 +183,14 @@ def run(settings: Settings, stages: Stages) -> tuple[Result, dict[str, np.ndarra
     with stages.stage("time steps"):
         model.time_integration(states)
 
-    built, found = _entries(begin) if is_gtstub else (None, None)
+    runners.reset_default_runner()  # Ends the processes that build, so that they count as children.
     kib = {who: resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)}
     result = Result(
         way=settings.way,
         stages=stages.seconds,
         steps=watch.seconds,
         outside=watch.outside,
-        built=built,
-        found=found,
+        built=_built_since(begin) if is_gtstub else None,
         peak=1024 * kib[resource.RUSAGE_SELF],
         children=1024 * kib[resource.RUSAGE_CHILDREN],
         captured=[line for one in captured for line in _describe(one)],
@@ -245,13 +244,11 @@ def _describe(captured: Any) -> list[str]:
     return [*lines, *captured.refusals]
 
 
-def _entries(begin: float) -> tuple[int, int]:
-    """How many entries this run has built, and how many others the cache has."""
+def _built_since(begin: float) -> int:
+    """How many entries of the cache were built since a time, in seconds since 1970."""
     from gtstub.cache.store import open_cache
 
-    times = [entry.manifest().built.time for entry in open_cache().entries()]
-    built = sum(time >= begin for time in times)
-    return built, len(times) - built
+    return sum(entry.manifest().built.time >= begin for entry in open_cache().entries())
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
             problems.append(f"The run '{way}' has failed.")
             continue
         results.append(result)
-        if len(results) > 1:
+        if way != PLAIN and results[0].way == PLAIN:
             problems += _differences(settings, must_be_equal=way != GTFN)
     console.rule()
     if results:
@@ -106,7 +106,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(settings: Settings) -> Result | None:
-    """Runs a way in a process of its own; None if it has failed."""
+    """Runs a way in a process of its own; None if it has failed, and then there are no fields."""
+    (FOLDER / f"{settings.name}.npz").unlink(missing_ok=True)
     file = FOLDER / f"{settings.name}.settings.json"
     file.write_text(json.dumps(dataclasses.asdict(settings)))
     sys.stdout.flush()
@@ -143,14 +144,13 @@ def table(results: Sequence[Result]) -> Table:
     for stage in results[0].stages:
         add(f"{stage}, s", [f"{result.stages[stage]:.1f}" for result in results])
     add("first time step, ms", [f"{1e3 * result.steps[0]:.2f}" for result in results])
-    later = [f"{1e3 * statistics.median(result.later):.2f}" if len(result.steps) > 1 else None for result in results]
+    later = [f"{1e3 * statistics.median(result.later):.2f}" if result.later else None for result in results]
     add("later time steps, median, ms", later)
     add(
         "not in SDFGs, % of a time step",
         [None if result.outside is None else f"{100 * result.outside:.1f}" for result in results],
     )
     add("programs built", [result.built for result in results])
-    add("programs found in the cache", [result.found for result in results])
     add("peak memory, MiB", [f"{result.peak / 2**20:.0f}" for result in results])
     add("peak memory of a build process, MiB", [f"{result.children / 2**20:.0f}" for result in results])
     made = Table("", *(result.way for result in results))

@@ -56,17 +56,30 @@ class CapturedSubsteps:
         if len(self._known) >= MOST:
             call()
             return
-        action: Callable[[], None] = call
-        try:
-            action = self._with_courant_number(gtstub.capture(call, name="substep"), diagnostic_state_nh)
-        except CaptureError as error:
-            self.refusals.append(str(error))
-        # Where the capture has failed, the arguments of the next call differ: the levels have been swapped.
-        self._known[key] = objects, action  # keeps the objects, so that their ids stay theirs
+        # Keeps the objects, so that their ids stay theirs.
+        self._known[key] = objects, self._captured(call, diagnostic_state_nh)
 
     @property
     def steps(self) -> list[gtstub.Step]:
         return [action for _, action in self._known.values() if isinstance(action, gtstub.Step)]
+
+    def _captured(self, call: Callable[[], None], diagnostic: Any) -> Callable[[], None]:
+        """Calls the granule once, as far as its state is concerned. Returns the step, or `call` if there is none."""
+        numbers: list[Any] = []
+
+        def call_and_keep_number() -> None:
+            call()
+            numbers.append(diagnostic.max_vertical_cfl)
+
+        try:
+            step = gtstub.capture(call_and_keep_number, name="substep")
+        except CaptureError as error:
+            self.refusals.append(str(error))
+            return call
+        finally:
+            if numbers:  # A capture calls twice, and takes back in arrays alone what the second call has done.
+                diagnostic.max_vertical_cfl = numbers[0]
+        return self._with_courant_number(step, diagnostic)
 
     def _with_courant_number(self, step: gtstub.Step, diagnostic: Any) -> gtstub.Step:
         """The same step with the reductions of `VelocityAdvection.run_predictor_step` and `run_corrector_step`."""

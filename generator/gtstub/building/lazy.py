@@ -7,9 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from gtstub.errors import CacheError
+
 
 class LazyBuild(Future[Any]):
-    """The result of a build that `start` begins; `start` runs at most once."""
+    """The result of a build that `start` begins when it is needed."""
 
     def __init__(self, start: Callable[[], Future[Any]]) -> None:
         super().__init__()
@@ -24,17 +26,23 @@ class LazyBuild(Future[Any]):
         return self._start is not None
 
     def begin(self) -> None:
-        """Begins the build, unless it has begun. Raises the errors of `start`, which are also those of the result."""
+        """
+        Begins the build, unless it has begun. An error of `start` is the error of the result. A CacheError, of a mode
+        that does not build, and what is no Exception, such as KeyboardInterrupt, are raised instead, and the next call
+        begins the build.
+        """
         with self._beginning:
-            start, self._start = self._start, None
-            if start is None:
+            if self._start is None:
                 return
             try:
-                self.build = start()
-            except BaseException as error:
-                self.set_exception(error)
+                self.build = self._start()
+            except CacheError:
                 raise
-        self.build.add_done_callback(self._finish)
+            except Exception as error:
+                self.set_exception(error)
+            self._start = None
+        if self.build is not None:
+            self.build.add_done_callback(self._finish)
 
     def _finish(self, build: Future[Any]) -> None:
         if (error := build.exception()) is None:

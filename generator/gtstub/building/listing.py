@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gtstub.util.atomic import replacing
+
+_KEY = re.compile(r"^# (\S+)\n\[\[program\]\]", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,9 +28,15 @@ class Listed:
 
 
 def write_list(file: Path, programs: Sequence[Listed]) -> None:
-    """Writes a file that `gtstub.building.jobs.read_jobs` reads. Programs that cannot be listed are comments."""
-    parts = ["# The programs that one run has set up, written by 'gtstub build --from-run'.\n"]
+    """
+    Writes a file that `gtstub.building.jobs.read_jobs` reads. Programs that cannot be listed are comments. Adds to a
+    file that another process of the same run has written.
+    """
+    known = file.read_text(encoding="utf-8") if file.exists() else ""
+    parts = [known or "# The programs that one run has set up, written by 'gtstub build --from-run'.\n"]
     for program in sorted(programs, key=lambda each: (each.name, each.key)):
+        if f"# {program.key}\n" in known:
+            continue
         if program.why:
             parts.append(f"# Program '{program.name}' ({program.key}) is not listed: {program.why}.\n")
             continue
@@ -40,6 +49,11 @@ def write_list(file: Path, programs: Sequence[Listed]) -> None:
         parts.append("\n".join(lines) + "\n")
     with replacing(file) as aside:
         aside.write_text("\n".join(parts), encoding="utf-8")
+
+
+def listed_keys(file: Path) -> list[str]:
+    """The keys that the programs of a list had in the run."""
+    return _KEY.findall(file.read_text(encoding="utf-8"))
 
 
 def _toml(value: Any) -> str:

@@ -100,11 +100,17 @@ class Pool:
         while waiting or any(worker.job for worker in self._workers):
             if waiting and len(self._workers) < self._most:
                 self._workers.append(_start(Path(self._logs.name)))
-            for worker in self._workers:
+            for worker in list(self._workers):
                 if worker.job is None and waiting:
-                    worker.job = waiting.popleft()
-                    worker.pipe.send((work, worker.job))
-                    yield worker.job, None
+                    job = waiting.popleft()
+                    yield job, None
+                    try:
+                        worker.pipe.send((work, job))
+                    except OSError:  # It was killed while it had nothing to do.
+                        self._workers.remove(worker)
+                        yield job, failed(job, _cause_of_exit(worker))
+                        continue
+                    worker.job = job
             if waiting and len(self._workers) < self._most:
                 continue
             busy = {worker.pipe: worker for worker in self._workers if worker.job}

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from gtstub import settings
+from gtstub.building.listing import listed_keys
 from gtstub.cache.store import open_cache
 from gtstub.cli.command import run_command
 from gtstub.cli.options import FILE, cache_option, example, force_option, json_options, output_option
@@ -71,7 +73,10 @@ def build(
     lists the programs that the model has set up or called, for the next time.
     """
     if from_run is not None:
+        _refuse_others_than("from_run", "grid", "cache", "as_json", "filter_")
         return _build_from_run(given, from_run, grid, cache)
+    if grid:
+        raise click.UsageError("'--grid' is for '--from-run'; programs of a file name their grids in it.")
     files = tuple(map(Path, given))
     if len(files) != 1 or files[0].suffix != ".toml":
         if len(files) != 2 or library is None:
@@ -84,7 +89,10 @@ def build(
 
 
 def _build_from_run(command: Sequence[str], file: Path, grid: str, cache: Path | None) -> Answer:
-    """Runs a command in mode Build, which writes `file`. The exit code is that of the command."""
+    """
+    Runs a command in mode Build, which writes `file`, and looks whether the list names the entries of the run. The exit
+    code is that of the command, or 1 if it does not.
+    """
     environment = {settings.MODE: "Build", settings.LIST_FILE: str(file.absolute()), settings.LIST_GRID: grid}
     if cache is not None:
         environment[settings.CACHE_DIR] = str(cache.absolute())
@@ -92,7 +100,31 @@ def _build_from_run(command: Sequence[str], file: Path, grid: str, cache: Path |
     exit_code = run_command(command, environment)
     if exit_code == 0 and not file.exists():
         raise GtstubError("The command has neither set up nor called a program with gtstub's backend.")
-    return Answer({"file": str(file), "exit_code": exit_code}, lambda: None, exit_code)
+    wrong: list[str] = []
+    if exit_code == 0:
+        found = _build_set(file, (), 1, cache, dry_run=True).document["programs"]
+        wrong = sorted(set(listed_keys(file)) - {each["key"] for each in found})
+        exit_code = 1 if wrong else 0
+    return Answer({"file": str(file), "exit_code": exit_code, "others": wrong}, lambda: _print_wrong(wrong), exit_code)
+
+
+def _print_wrong(keys: Sequence[str]) -> None:
+    if keys:
+        make_console(stderr=True).print(
+            f"The list names other entries than these of the run: {', '.join(keys)}. Their grid is not that of"
+            " '--grid', or a table of backends is not in GTSTUB_BACKENDS.",
+            style="red",
+            soft_wrap=True,
+        )
+
+
+def _refuse_others_than(*names: str) -> None:
+    """Raises a usage error for options of the command line that '--from-run' does not have."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and isinstance(parameter, click.Option) and parameter.name not in names:
+            raise click.UsageError(f"'{parameter.opts[-1]}' cannot be given with '--from-run'.")
 
 
 def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, dry_run: bool) -> Answer:

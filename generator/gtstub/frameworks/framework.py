@@ -74,8 +74,8 @@ class Framework(Protocol):
 
     def lower(self, program: Any, options: CompileOptions) -> int:
         """
-        Lowers the programs of these entries for a later `build` in this process. Returns the size of the lowered
-        programs, with which the time of their builds grows.
+        Lowers the programs of these entries, and keeps for a later `build` in this process what it can. Returns the
+        size of the lowered programs, with which the time of their builds grows.
         """
 
     def build(self, program: Any, options: CompileOptions) -> None:

@@ -132,9 +132,9 @@ def use(*, backends: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] =
 
     `backends` names files with such tables, which are added to those in GTSTUB_BACKENDS.
 
-    This is the only function of gtstub that replaces names of another package: those of icon4py's modules that were
-    imported, and of `icon4py.model.common.model_options`, where later imports find them. A module outside icon4py that
-    has imported one of the two functions by name keeps icon4py's, so call `use` before.
+    This replaces names of another package: those of icon4py's modules that were imported, and of
+    `icon4py.model.common.model_options`, where later imports find them. A module outside icon4py that has imported one
+    of the two functions by name keeps icon4py's, so call `use` before.
 
     Raises OSError for a table that is missing, and ConfigError for a malformed one; then nothing is replaced.
     """

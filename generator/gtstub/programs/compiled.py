@@ -236,7 +236,7 @@ class CompiledProgram(_host.Dispatcher):
         if self._builder.start is None:
             raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
         # All ranks that exchange entries do so together, and not when one of them calls a program.
-        is_lazy = settings.is_lazy() and len(wanted) > 1 and ranks.current().exchange is None
+        is_lazy = settings.is_lazy() and len(wanted) > 1 and ranks.current().exchange is None and mode() != Mode.PYTHON
         for static, provider in wanted:
             start = functools.partial(self._builder.start, static, dict(self.offset_providers[provider]))
             result: concurrent.futures.Future[Any]

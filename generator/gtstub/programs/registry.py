@@ -125,7 +125,8 @@ def add_entry(entry: Entry) -> None:
 
 def add_listed(program: Listed) -> None:
     """Adds a variant to the list of programs that mode Build writes when it ends."""
-    _listed.setdefault(program.key, program)
+    if program.key not in _listed or _listed[program.key].why:  # Another backend may have a tag.
+        _listed[program.key] = program
     _end_at_exit()
 
 
@@ -168,7 +169,7 @@ def run_while_set_up[**P](name: str, program: Callable[P, None]) -> Callable[P, 
 def _set_up() -> int:
     """How many variants and entries the model has set up so far."""
     with _lock:
-        builds = [variant.result for program in _kept for variant in program.variants]
+        builds = [variant.result for program in _kept for variant in program.variants if not is_left(variant.result)]
     done = [build.result() for build in builds if build.done() and not build.exception()]
     return len(builds) + len(_others.keys() - {entry.key for entry in done if isinstance(entry, Entry)})
 

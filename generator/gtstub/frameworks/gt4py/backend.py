@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
@@ -56,7 +56,8 @@ class StubBackend(gtx_backend.Backend[Any]):
     executor: StubWorkflow
     external_workspace: dace_workflow.ExternalWorkspace | None = None
     stream: Any = "current"
-    choice: Choice | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
+    choice: ClassVar[Choice | None] = None
+    """That of an instance is no field, so that a copy by fields has none."""
 
     def __post_init__(self) -> None:
         # This also covers backends made by dataclasses.replace(), whose settings change the key.
@@ -107,11 +108,13 @@ class StubBackend(gtx_backend.Backend[Any]):
         if not isinstance(artifact, Entry):  # from an object around this backend that has a `compile` of its own
             return super().load_artifact(artifact)
         if mode() == Mode.BUILD:
+            name = artifact.manifest().name
             registry.add_entry(artifact)
-            return registry.load_for_set_up(artifact.manifest().name, lambda: self._load(artifact))
-        return self._load(artifact)
+            return registry.run_while_set_up(name, registry.load_for_set_up(name, lambda: self.load_entry(artifact)))
+        return self.load_entry(artifact)
 
-    def _load(self, artifact: Entry) -> Program:
+    def load_entry(self, artifact: Entry) -> Program:
+        """Loads a program in any mode. Raises CacheError."""
         program, manifest = artifact.load_with_manifest()
         for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
