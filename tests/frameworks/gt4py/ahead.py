@@ -59,6 +59,11 @@ def grid():
     return {"V2E": gtx.as_connectivity([Vertex, V2EDim], codomain=Edge, data=table)}
 
 
+def other_grid():
+    table = np.ones((3, 2), dtype=np.int32)
+    return {"V2E": gtx.as_connectivity([Vertex, V2EDim], codomain=Edge, data=table)}
+
+
 def memory_hog():
     """What the kernel does to a process that takes too much memory."""
     os.kill(os.getpid(), signal.SIGKILL)

@@ -156,6 +156,15 @@ if __name__ == "__main__":
 """
 
 
+ONE = """
+import gtstub
+from tests.frameworks.gt4py import ahead
+
+if __name__ == "__main__":
+    gtstub.compile(ahead.{program}, backend_tag="CPU", offset_provider={provider})
+"""
+
+
 @pytest.mark.parametrize("grid", ["tests.frameworks.gt4py.ahead:grid", ""])
 def test_a_run_lists_its_programs(tmp_path: Path, grid: str) -> None:
     """Of programs that are compiled ahead and of those that gt4py itself calls, with the keys of the run."""
@@ -180,6 +189,25 @@ def test_a_run_lists_its_programs(tmp_path: Path, grid: str) -> None:
     found = build(file, "--dry-run", "--json")
     states = [outcome["state"] for outcome in json.loads(found.stdout)["programs"]]
     assert states == ["found"] * listed, found.stderr
+
+
+def test_a_list_with_another_grid_is_an_error(tmp_path: Path) -> None:
+    """A second process adds to the list of the first."""
+    file, one, two = (tmp_path / name for name in ("programs.toml", "one.py", "two.py"))
+    one.write_text(ONE.format(program="needs_grid", provider="ahead.grid()"))
+    two.write_text(ONE.format(program="relax_often", provider="{}"))
+    line = command(
+        "--from-run", file, "--grid", "tests.frameworks.gt4py.ahead:other_grid", "--cache", tmp_path / "cache"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GTSTUB_BACKENDS": ""}
+    run = f"{sys.executable} {one} && {sys.executable} {two}"
+    done = subprocess.run(
+        [*line, "--", "sh", "-c", run], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    (key,) = [path.name for path in (tmp_path / "cache").glob("needs_grid-*")]
+    assert f"The list names other entries than these of the run: {key}. Their grid is not that of" in done.stderr
+    assert file.read_text().count("[[program]]") == 2
 
 
 def test_a_run_without_programs_is_an_error(tmp_path: Path) -> None:

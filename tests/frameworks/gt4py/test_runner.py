@@ -170,8 +170,15 @@ def test_other_runners_keep_their_order(runner: Any) -> None:
 def test_builds_that_calls_wait_for_overtake(backend: plugin.StubBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of gt4py's calls at once, those of `gtstub.compile()` when they are called."""
     moved: list[concurrent.futures.Future[Any]] = []
+    submitted: list[concurrent.futures.Future[Any]] = []
     monkeypatch.setattr("gtstub.frameworks.gt4py.runner.move_to_front", lambda _, future: moved.append(future))
-    own = runners.ThreadRunner(1)
+
+    class Runner(runners.ThreadRunner):
+        def submit(self, task: Any) -> concurrent.futures.Future[Any]:
+            submitted.append(super().submit(task))
+            return submitted[-1]
+
+    own = Runner(1)
     monkeypatch.setattr(runners, "_default_runner", FindingRunner(own))
     program = gtstub.compile(triple, backend=backend, offset_provider={})
     assert moved == []
@@ -181,4 +188,5 @@ def test_builds_that_calls_wait_for_overtake(backend: plugin.StubBackend, monkey
     optimized = plugin.make_backend(gpu=False)
     triple.with_backend(optimized)(a, out, offset_provider={})
     assert len(moved) == 2
+    assert moved == submitted
     own.shutdown()

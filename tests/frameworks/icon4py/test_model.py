@@ -119,6 +119,21 @@ def _advance(
     return a * factor
 
 
+@gtx.field_operator
+def _add(
+    a: gtx.Field[[dims.CellDim, dims.KDim], gtx.float64], b: gtx.Field[[dims.CellDim, dims.KDim], gtx.float64]
+) -> gtx.Field[[dims.CellDim, dims.KDim], gtx.float64]:
+    return a + b
+
+
+@gtx.program
+def add_to_w(
+    w: gtx.Field[[dims.CellDim, dims.KDim], gtx.float64],
+    vertical_cfl: gtx.Field[[dims.CellDim, dims.KDim], gtx.float64],
+) -> None:
+    _add(w, vertical_cfl, out=w)
+
+
 @gtx.program
 def compute_advection_in_predictor_vertical_momentum(
     w: gtx.Field[[dims.CellDim, dims.KDim], gtx.float64],
@@ -137,10 +152,13 @@ class _Granule:
         self.program = gtstub.compile(
             compute_advection_in_predictor_vertical_momentum, backend_tag="CPU", offset_provider={}
         )
+        self.add = gtstub.compile(add_to_w, backend_tag="CPU", offset_provider={})
         self.cfl = gtx.as_field([dims.CellDim, dims.KDim], np.zeros((8, 3)))
         self.velocity_advection = SimpleNamespace(_start_cell_lateral_boundary_level_4=2, _end_cell_halo=7)
         self._dtime_previous_substep = 0.0
         self.calls = 0
+        self.grows = False
+        """Whether a substep changes what the next one reads."""
 
     def time_step(self, *, diagnostic_state_nh: Any, prognostic_states: Any, dtime: float) -> None:
         self.calls += 1
@@ -148,6 +166,8 @@ class _Granule:
         self.program(prognostic_states.current, dtime, self.cfl)
         found = self.cfl.ndarray[2:7].max()
         diagnostic_state_nh.max_vertical_cfl = np.maximum(found, diagnostic_state_nh.max_vertical_cfl)
+        if self.grows:
+            self.add(prognostic_states.current, self.cfl)
 
 
 @pytest.fixture
@@ -195,6 +215,20 @@ def test_other_levels_and_scalars_are_another_step(
     assert diagnostic.max_vertical_cfl == 3 * 120.0
     captured(**arguments, dtime=2.0)  # after a substep of another length the granule may call other programs
     assert granule._dtime_previous_substep == 2.0
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_capture_leaves_the_courant_number_of_one_call(
+    substep: tuple[_Granule, CapturedSubsteps, dict[str, Any]], number: int
+) -> None:
+    """A capture calls twice; the first substep is called and refused, the second one captured, the third one a step."""
+    granule, captured, arguments = substep
+    diagnostic, states = arguments.values()
+    granule.grows = True
+    expected = states.current.ndarray[2:7].max() * 3 ** (number - 1) * 2.0
+    for _ in range(number):
+        captured(**arguments, dtime=2.0)
+    assert diagnostic.max_vertical_cfl == expected
 
 
 def test_scalars_that_always_change_make_no_steps_for_ever(

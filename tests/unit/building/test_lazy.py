@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 
 from gtstub.building.lazy import LazyBuild, is_left
 from gtstub.building.pending import hurry
+from gtstub.errors import CacheError
+from gtstub.programs import registry
 
 
 def test_it_begins_once_when_it_is_needed() -> None:
@@ -36,16 +39,47 @@ def test_the_errors_of_a_build_are_its_own() -> None:
     assert str(build.exception()) == "no"
 
 
-def test_an_error_of_the_beginning_is_raised_and_kept() -> None:
+def test_an_error_of_the_beginning_is_that_of_the_result() -> None:
+    begun: list[int] = []
+
     def start() -> Future[int]:
+        begun.append(1)
         raise ValueError("no")
 
     build = LazyBuild(start)
-    with pytest.raises(ValueError, match="no"):
+    for _ in range(2):
         build.begin()
-    build.begin()
     assert str(build.exception()) == "no"
+    assert len(begun) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), CacheError("Mode 'Run' builds nothing.")])
+def test_an_interrupted_build_begins_at_the_next_call(error: BaseException) -> None:
+    errors, inner = [error], Future[int]()
+
+    def start() -> Future[int]:
+        if errors:
+            raise errors.pop()
+        return inner
+
+    build = LazyBuild(start)
+    with pytest.raises(type(error)):
+        build.begin()
+    assert is_left(build)
+    build.begin()
+    inner.set_result(1)
+    assert build.result() == 1
 
 
 def test_other_builds_are_not_left() -> None:
     assert not is_left(Future())
+
+
+def test_a_variant_that_begins_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So mode Build goes on while calls begin variants that were left."""
+    build = LazyBuild(Future)
+    program = SimpleNamespace(variants=[SimpleNamespace(result=build)])
+    monkeypatch.setattr(registry, "_kept", [program])
+    before = registry._set_up()
+    build.begin()
+    assert registry._set_up() == before + 1

@@ -64,3 +64,19 @@ def test_build_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert result.exit_code == 5
     assert result.stderr.startswith("The C compiler '/no/compiler', which CC names, was not found: ")
     assert not list(tmp_path.glob("*.so*.*"))
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], ["--jobs", "2"], ["--program", "relax"], ["--library", "x.so"]])
+def test_from_run_refuses_other_options(option: list[str], tmp_path: Path) -> None:
+    """Nothing is run."""
+    ran = tmp_path / "ran"
+    found = run("build", "--from-run", str(tmp_path / "list.toml"), *option, "--", "touch", str(ran))
+    assert found.exit_code == 2
+    assert f"'{option[0]}' cannot be given with '--from-run'." in found.stderr
+    assert not ran.exists()
+
+
+def test_grid_is_for_from_run(tmp_path: Path) -> None:
+    found = run("build", str(tmp_path / "programs.toml"), "--grid", "module:grid")
+    assert found.exit_code == 2
+    assert "'--grid' is for '--from-run'; programs of a file name their grids in it." in found.stderr
