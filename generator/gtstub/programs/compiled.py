@@ -123,7 +123,7 @@ class CompiledProgram(_host.Dispatcher):
                 return self._loaded(builder.load(self._wait_for(variant)))
 
             if mode() == Mode.BUILD:
-                return registry.run_while_set_up(interface.name, registry.load_for_set_up(interface.name, load))
+                return registry.SettingUp(interface.name, registry.load_for_set_up(interface.name, load))
             try:
                 return load()
             except CacheError:  # The entry was removed or damaged after it was found.

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gtstub import _host, ranks, settings
 from gtstub.building.lazy import LazyBuild, is_left
@@ -145,25 +145,25 @@ ROUNDS = 10
 """How often mode Build runs a program since anything was set up."""
 
 
-def run_while_set_up[**P](name: str, program: Callable[P, None]) -> Callable[P, None]:
+class SettingUp:
     """
     A program that runs while the model is set up: if nothing was set up in its last `ROUNDS` calls, the next call ends
     this process with a summary. So the time loop of a model ends after a few steps. Where ranks exchange entries, which
     all of them do together, the first call ends the process.
     """
-    known, count = -1, 0
 
-    def call(*args: P.args, **kwargs: P.kwargs) -> None:
-        nonlocal known, count
+    def __init__(self, name: str, program: Callable[..., None]) -> None:
+        self._name, self.program = name, program
+        self._known, self._count = -1, 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         if ranks.current().exchange is not None:
-            stop(why=f"program '{name}' is called, and ranks must exchange entries first")
-        before, known = known, _set_up()
-        count = count + 1 if before == known else 1
-        if count > ROUNDS:
-            stop(why=f"program '{name}' was called {ROUNDS} times, and nothing was set up in between")
-        program(*args, **kwargs)
-
-    return call
+            stop(why=f"program '{self._name}' is called, and ranks must exchange entries first")
+        before, self._known = self._known, _set_up()
+        self._count = self._count + 1 if before == self._known else 1
+        if self._count > ROUNDS:
+            stop(why=f"program '{self._name}' was called {ROUNDS} times, and nothing was set up in between")
+        self.program(*args, **kwargs)
 
 
 def _set_up() -> int:

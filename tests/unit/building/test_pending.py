@@ -56,7 +56,7 @@ def test_calls_of_mode_build(exchanges: bool, expected: int, monkeypatch: pytest
     ranks.use_ranks(Ranks(0, 2, exchange=(lambda _: None) if exchanges else None))
     monkeypatch.setenv("GTSTUB_MODE", "Build")
     calls: list[int] = []
-    call = registry.run_while_set_up("p", calls.append)
+    call = registry.SettingUp("p", calls.append)
     with contextlib.suppress(SystemExit):
         for number in range(20):
             call(number)
@@ -67,7 +67,7 @@ def test_calls_of_mode_build_go_on_while_something_is_set_up(monkeypatch: pytest
     monkeypatch.setattr(registry, "_others", {})
     monkeypatch.setattr(registry, "_end_at_exit", lambda: None)
     calls: list[int] = []
-    call = registry.run_while_set_up("p", calls.append)
+    call = registry.SettingUp("p", calls.append)
     for number in range(20):
         registry.add_entry(Entry(tmp_path / f"p-{number // 10}"))
         call(number)

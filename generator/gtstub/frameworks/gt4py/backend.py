@@ -110,11 +110,10 @@ class StubBackend(gtx_backend.Backend[Any]):
         if mode() == Mode.BUILD:
             name = artifact.manifest().name
             registry.add_entry(artifact)
-            return registry.run_while_set_up(name, registry.load_for_set_up(name, lambda: self.load_entry(artifact)))
-        return self.load_entry(artifact)
+            return registry.SettingUp(name, registry.load_for_set_up(name, lambda: self._load(artifact)))
+        return self._load(artifact)
 
-    def load_entry(self, artifact: Entry) -> Program:
-        """Loads a program in any mode. Raises CacheError."""
+    def _load(self, artifact: Entry) -> Program:
         program, manifest = artifact.load_with_manifest()
         for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])

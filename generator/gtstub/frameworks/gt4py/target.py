@@ -19,13 +19,13 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import _host, ranks
 from gtstub.building.pending import done, start
-from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, SignatureError
 from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.frameworks.gt4py.runner import FindingRunner
 from gtstub.frameworks.gt4py.stages import RequestedArgs
+from gtstub.programs import registry
 from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 
@@ -146,8 +146,9 @@ class CompiledTarget(Target):
         return start(requested.request.cache, requested.request.key, ranks.current(), lambda: submit(args), _hurry)
 
     def load(self, artifact: Any) -> Callable[..., None]:
-        is_entry = isinstance(self.backend, StubBackend) and isinstance(artifact, Entry)
-        executable = self.backend.load_entry(artifact) if is_entry else self.backend.load_artifact(artifact)
+        executable = self.backend.load_artifact(artifact)
+        if isinstance(executable, registry.SettingUp):  # The `CompiledProgram` counts its calls.
+            executable = executable.program
         if isinstance(executable, _host.Program):
             # A call bypasses gt4py's own entry point, which would select the source of the metrics.
             collect_metrics(executable, functools.partial(_sample, self.name))
