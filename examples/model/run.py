@@ -3,7 +3,8 @@ Runs icon4py's driver through gtstub on a grid that is made here:
 
     make model                                  R02B02, 35 levels, 3 time steps of 5 substeps
     make model ARGS='R02B03 65 --steps 20'      another grid, more levels and time steps
-    make model ARGS=--compare                   also through gt4py's DaCe and GTFN backends, with equal results
+    make model ARGS=--compare                   also through gt4py's DaCe and GTFN backends
+    make model ARGS='--compare dace'            also through gt4py's DaCe backend alone, with equal results
 
 It ends with a table of times and a picture of the temperature. Everything is in build/model.
 """
@@ -43,7 +44,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--substeps", type=_positive, default=5, help="of each time step (default: 5)")
     parser.add_argument("--only-diffusion", action="store_true", help="leave out the dynamical core")
     parser.add_argument("--captured", action="store_true", help="run it also with captured steps, and compare")
-    parser.add_argument("--compare", action="store_true", help="run it also through gt4py's backends, and compare")
+    parser.add_argument(
+        "--compare",
+        nargs="?",
+        const="all",
+        choices=("all", "dace", "gtfn"),
+        default="",
+        help="run it also through gt4py's DaCe backend and GTFN, or one of them, and compare",
+    )
     options = parser.parse_args(arguments)
     try:
         parse_name(options.grid)
@@ -68,7 +76,8 @@ def main(arguments: Sequence[str]) -> int:
         f"Grid {options.grid}: {len(grid.cells):,} cells, {len(grid.edges):,} edges, {len(grid.points):,} vertices; "
         f"{options.levels} levels."
     )
-    ways = [PLAIN, *([CAPTURED] if options.captured else []), *([DACE, GTFN] if options.compare else [])]
+    ways = [PLAIN, *([CAPTURED] if options.captured else [])]
+    ways += [way for way, name in ((DACE, "dace"), (GTFN, "gtfn")) if options.compare in ("all", name)]
     shutil.rmtree(FOLDER / "output", ignore_errors=True)  # The driver does not write into what is there.
     results, problems = [], []
     for way in ways:
