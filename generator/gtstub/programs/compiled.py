@@ -57,7 +57,11 @@ class Variant:
 
     @property
     def label(self) -> str:
-        return ", ".join(f"{name}={_plain(value)}" for name, value in self.static.items())
+        return _label(self.static)
+
+
+def _label(static: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_plain(value)}" for name, value in static.items())
 
 
 def _plain(value: Any) -> Any:
@@ -237,6 +241,7 @@ class CompiledProgram(_host.Dispatcher):
             raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
         # All ranks that exchange entries do so together, and not when one of them calls a program.
         is_lazy = settings.is_lazy() and len(wanted) > 1 and ranks.current().exchange is None and mode() != Mode.PYTHON
+        varying = [name for name in order if any(each[name] != ordered[0][name] for each in ordered)]
         for static, provider in wanted:
             start = functools.partial(self._builder.start, static, dict(self.offset_providers[provider]))
             result: concurrent.futures.Future[Any]
@@ -249,7 +254,7 @@ class CompiledProgram(_host.Dispatcher):
                 result.set_exception(error)
             self.place(Variant(provider, static, result))
             if isinstance(result, LazyBuild):
-                registry.add_lazy(self.__name__, self.variants[-1].label, result)
+                registry.add_lazy(self.__name__, _label({name: static[name] for name in varying}), result)
 
     def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
