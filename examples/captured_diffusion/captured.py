@@ -8,6 +8,9 @@ from typing import Any
 import gtstub
 from gtstub.errors import CaptureError
 
+MOST = 64
+"""Calls that are kept. A scalar that is another one in each call would make new ones for ever."""
+
 
 class Captured:
     """
@@ -22,23 +25,34 @@ class Captured:
         self.refusals: list[str] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        key = tuple(key_of(value) for value in (*args, *kwargs, *kwargs.values()))
+        self._do((*args, *kwargs, *kwargs.values()), lambda: self._method(*args, **kwargs))
+
+    def _do(self, objects: tuple[Any, ...], call: Callable[[], None]) -> None:
+        """Runs the step that was captured for these objects and scalars, or does `call` and captures it."""
+        key = tuple(map(_key, objects))
         if key in self._known:
             self._known[key][1]()
-            return
-        call = lambda: self._method(*args, **kwargs)  # noqa: E731  a name would be that of the step
+        elif len(self._known) < MOST:
+            self._known[key] = objects, self._action(call)  # keeps the objects, so that their ids stay theirs
+        else:
+            call()
+
+    def _action(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Does `call` once, as far as its arrays are concerned. Returns the step, or `call` if there is none."""
         try:
-            action: Callable[[], None] = gtstub.capture(call, name=self._method.__qualname__)
+            return self._capture(call)
         except CaptureError as error:
             self.refusals.append(str(error))
-            action = call
-        self._known[key] = (args, kwargs), action  # keeps the objects, so that their ids stay theirs
+            return call
+
+    def _capture(self, call: Callable[[], None]) -> gtstub.Step:
+        return gtstub.capture(call, name=self._method.__qualname__)
 
     @property
     def steps(self) -> list[gtstub.Step]:
         return [action for _, action in self._known.values() if isinstance(action, gtstub.Step)]
 
 
-def key_of(value: Any) -> Any:
+def _key(value: Any) -> Any:
     """What a value is known by: a scalar by type and value, an object by itself, as long as somebody keeps it."""
     return (type(value), value) if isinstance(value, bool | int | float | str) else id(value)

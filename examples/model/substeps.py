@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gtstub
-from examples.captured_diffusion.captured import key_of
-from gtstub.errors import CaptureError
+from examples.captured_diffusion.captured import Captured
 
 VERTICAL_MOMENTUM = (
     "compute_advection_in_predictor_vertical_momentum",
@@ -15,25 +14,22 @@ VERTICAL_MOMENTUM = (
 )
 """The programs after which the granule takes the largest Courant number from the field that they have written."""
 
-MOST = 64
-"""Captured substeps that are kept. A scalar that is another one in each substep would make new ones for ever."""
 
-
-class CapturedSubsteps:
+class CapturedSubsteps(Captured):
     """
     Calls `time_step` of a `SolveNonhydro`. A substep becomes a step when it is called for the first time with these
-    time levels, tendencies and scalars, and `gtstub.capture()` compares both bit for bit. The granule reduces the
-    vertical Courant number to one value between two programs, with numpy and into a new array, which no program can:
-    in the step a function does it. A substep that is no step stays a call of the granule; `refusals` says why.
+    time levels, tendencies and scalars. The granule reduces the vertical Courant number to one value between two
+    programs, with numpy and into a new array, which no program can: in the step a function does it.
     """
 
     def __init__(self, granule: Any) -> None:
+        super().__init__(granule.time_step)
         self._granule = granule
-        self._method: Callable[..., None] = granule.time_step
-        self._known: dict[tuple[Any, ...], tuple[tuple[Any, ...], Callable[[], None]]] = {}
-        self.refusals: list[str] = []
+        self._diagnostic: Any = None
+        """The diagnostic state of the present call."""
 
     def __call__(self, *, diagnostic_state_nh: Any, prognostic_states: Any, **arguments: Any) -> None:
+        self._diagnostic = diagnostic_state_nh
         objects = (
             prognostic_states.current,
             prognostic_states.next,
@@ -46,26 +42,15 @@ class CapturedSubsteps:
             *arguments.values(),
             self._granule._dtime_previous_substep,  # another length of the last substep calls one program more
         )
-        key = tuple(map(key_of, objects))
-        if key in self._known:
-            self._known[key][1]()
-            return
-        call = lambda: self._method(  # noqa: E731  a name would be that of the step
-            diagnostic_state_nh=diagnostic_state_nh, prognostic_states=prognostic_states, **arguments
+        self._do(
+            objects,
+            lambda: self._method(
+                diagnostic_state_nh=diagnostic_state_nh, prognostic_states=prognostic_states, **arguments
+            ),
         )
-        if len(self._known) >= MOST:
-            call()
-            return
-        # Keeps the objects, so that their ids stay theirs.
-        self._known[key] = objects, self._captured(call, diagnostic_state_nh)
 
-    @property
-    def steps(self) -> list[gtstub.Step]:
-        return [action for _, action in self._known.values() if isinstance(action, gtstub.Step)]
-
-    def _captured(self, call: Callable[[], None], diagnostic: Any) -> Callable[[], None]:
-        """Calls the granule once, as far as its state is concerned. Returns the step, or `call` if there is none."""
-        numbers: list[Any] = []
+    def _capture(self, call: Callable[[], None]) -> gtstub.Step:
+        diagnostic, numbers = self._diagnostic, list[Any]()
 
         def call_and_keep_number() -> None:
             call()
@@ -73,9 +58,6 @@ class CapturedSubsteps:
 
         try:
             step = gtstub.capture(call_and_keep_number, name="substep")
-        except CaptureError as error:
-            self.refusals.append(str(error))
-            return call
         finally:
             if numbers:  # A capture calls twice, and takes back in arrays alone what the second call has done.
                 diagnostic.max_vertical_cfl = numbers[0]

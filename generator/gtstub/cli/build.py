@@ -100,22 +100,24 @@ def _build_from_run(command: Sequence[str], file: Path, grid: str, cache: Path |
     exit_code = run_command(command, environment)
     if exit_code == 0 and not file.exists():
         raise GtstubError("The command has neither set up nor called a program with gtstub's backend.")
-    wrong: list[str] = []
-    if exit_code == 0:
-        found = _build_set(file, (), 1, cache, dry_run=True).document["programs"]
-        wrong = sorted(set(listed_keys(file)) - {each["key"] for each in found})
-        exit_code = 1 if wrong else 0
-    return Answer({"file": str(file), "exit_code": exit_code, "others": wrong}, lambda: _print_wrong(wrong), exit_code)
+    document = {"file": str(file), "exit_code": exit_code, "others": list[str]()}
+    if exit_code != 0:
+        return Answer(document, lambda: None, exit_code)
+    checked = _build_set(file, (), 1, cache, dry_run=True)
+    others = sorted(set(listed_keys(file)) - {each["key"] for each in checked.document["programs"]})
+    if not others:
+        return Answer(document, lambda: None)
 
-
-def _print_wrong(keys: Sequence[str]) -> None:
-    if keys:
+    def show() -> None:
+        checked.show()  # An error, such as that of an import, is in its table.
         make_console(stderr=True).print(
-            f"The list names other entries than these of the run: {', '.join(keys)}. Their grid is not that of"
-            " '--grid', or a table of backends is not in GTSTUB_BACKENDS.",
+            f"The list does not name these entries of the run: {', '.join(others)}. If there is no error above, their"
+            " grid is not that of '--grid', or a table of backends is not in GTSTUB_BACKENDS.",
             style="red",
             soft_wrap=True,
         )
+
+    return Answer({**document, "exit_code": 1, "others": others}, show, 1)
 
 
 def _refuse_others_than(*names: str) -> None:

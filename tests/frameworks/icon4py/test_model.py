@@ -15,8 +15,9 @@ from icon4py.model.common.grid.grid_manager import GridManager
 from icon4py.model.common.grid.gridfile import ToZeroBasedIndexTransformation
 from icon4py.model.common.grid.vertical import VerticalGridConfig
 
+from examples.captured_diffusion.captured import MOST
 from examples.model import grid as grids
-from examples.model.substeps import MOST, VERTICAL_MOMENTUM, CapturedSubsteps
+from examples.model.substeps import VERTICAL_MOMENTUM, CapturedSubsteps
 from tests.support.checkout import ROOT
 
 type Array = np.ndarray[Any, Any]
