@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gtstub._host import BoundCall, Program
     from gtstub.frameworks.dace.program import program
     from gtstub.frameworks.framework import compile  # noqa: A004  because gt4py uses this name
+    from gtstub.granule.granule import Granule
     from gtstub.profiling.report import profile
     from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BoundCall",
     "CompiledProgram",
+    "Granule",
     "Program",
     "Step",
     "__version__",
@@ -41,6 +43,7 @@ __all__ = [
 _HOMES = {
     "BoundCall": "gtstub._host",
     "CompiledProgram": "gtstub.programs.compiled",
+    "Granule": "gtstub.granule.granule",
     "Program": "gtstub._host",
     "Step": "gtstub.programs.steps",
     "action": "gtstub.programs.steps",

@@ -38,6 +38,10 @@ class CacheError(GtstubError):
     exit_code = 6
 
 
+class GranuleError(GtstubError):
+    """Steps cannot become a granule, or an exported granule does not do what it was exported from."""
+
+
 class TrustError(CacheError):
     """Somebody who is not trusted could have written a cache entry."""
 

@@ -1,7 +1,7 @@
 # _gtstub_add_fortran() adds the target gtstub::fortran to a project, once.
 #
 # Only the compiler that compiled a module can read it. So the module is installed as a source, which the project
-# compiles if one of its targets links it, with the two modules that it uses.
+# compiles if one of its targets links it, with the modules that it uses.
 
 function(_gtstub_add_fortran)
   if(TARGET gtstub::fortran)
@@ -11,6 +11,7 @@ function(_gtstub_add_fortran)
   add_library(gtstub_fortran STATIC EXCLUDE_FROM_ALL
     "${gtstub_FORTRAN_DIR}/gtstub_errors.f90"
     "${gtstub_FORTRAN_DIR}/gtstub_steps.f90"
+    "${gtstub_FORTRAN_DIR}/gtstub_granules.f90"
     "${gtstub_FORTRAN_DIR}/gtstub.f90")
   add_library(gtstub::fortran ALIAS gtstub_fortran)
   set_target_properties(gtstub_fortran PROPERTIES

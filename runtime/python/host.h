@@ -58,6 +58,7 @@ typedef struct gts_py_program {
     PyObject **workspace;        /* [workspace_count], owners of the lent memory */
     PyObject *stream;            /* the stream of this program alone; NULL if it has none */
     gts_py_metrics metrics;
+    PyObject *path;              /* of the stub's file; NULL if it is not known */
     struct gts_py_program *next; /* the program that was created before this one */
 } gts_py_program;
 

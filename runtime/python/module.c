@@ -33,9 +33,12 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
     const char *const library = PyBytes_AS_STRING(library_path);
     const int status = GTS_PY_WITHOUT_GIL(verified == NULL ? gts_load(stub, library, &program)
                                                            : gts_load_verified(stub, library, files, &program));
+    PyObject *const made = status == 0 ? gts_py_program_new(PyModule_GetState(module), program) : gts_py_answer(-1);
+    if (made != NULL)
+        ((gts_py_program *)made)->path = PyUnicode_DecodeFSDefault(stub);
     Py_DECREF(stub_path);
     Py_DECREF(library_path);
-    return status == 0 ? gts_py_program_new(PyModule_GetState(module), program) : gts_py_answer(-1);
+    return made;
 }
 
 static PyObject *trust_directory(PyObject *Py_UNUSED(module), PyObject *args)

@@ -174,6 +174,7 @@ static void dealloc(PyObject *object)
     Py_XDECREF(self->stream); /* after the program, whose memory is freed on it */
     Py_XDECREF(self->metrics.key);
     Py_XDECREF(self->parameters);
+    Py_XDECREF(self->path);
     PyMem_Free(self->argv);
     PyMem_Free(self->leaf);
     PyMem_Free(self->keys);
@@ -248,6 +249,8 @@ static PyGetSetDef ATTRIBUTES[] = {
 static PyMemberDef MEMBERS[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_program, vectorcall), Py_READONLY, NULL},
     {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_program, parameters), Py_READONLY, "Names of the parameters."},
+    {"stub_path", Py_T_OBJECT_EX, offsetof(gts_py_program, path), Py_READONLY,
+     "The file of the stub, in the folder of the cache entry. It may have been removed."},
     {NULL, 0, 0, 0, NULL},
 };
 

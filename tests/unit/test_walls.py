@@ -18,6 +18,7 @@ ORDER = (
     "gtstub __main__",
     "cli",
     "frameworks",
+    "granule",
     "programs",
     "building report",
     "codegen cache",

@@ -227,8 +227,9 @@ class Entry(NamedTuple):
         """Raises RuntimeError if the stub or the library is no longer the file that was found."""
         from gtstub import _host  # Here, because commands that only inspect entries do not need the host.
 
+        path = self.path.absolute()  # The program keeps it.
         stub, library = found.manifest.stub, found.manifest.library
-        return _host.load(self.path / stub, self.path / library, (found.state_of(stub), found.state_of(library)))
+        return _host.load(path / stub, path / library, (found.state_of(stub), found.state_of(library)))
 
     def _check_baked(self, manifest: Manifest, baked: Mapping[str, Any]) -> None:
         if not isinstance(baked, Mapping):

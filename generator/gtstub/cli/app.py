@@ -35,8 +35,8 @@ Exit codes:
 
 
 COMMANDS = {
-    **{name: name for name in ("build", "cache", "check", "config", "debug", "doctor", "extract", "memory", "profile")},
-    **{name: name for name in ("record", "replay", "report")},
+    **{name: name for name in ("build", "cache", "check", "config", "debug", "doctor", "extract", "granule", "memory")},
+    **{name: name for name in ("profile", "record", "replay", "report")},
     **dict.fromkeys(("generate", "plan", "show"), "stub"),
 }
 """The module of each command."""

@@ -1,5 +1,6 @@
 """
-The runtime library through ctypes: the functions of `gtstub/gtstub.h` and `gtstub/replay.h` that replays and tests use.
+The runtime library through ctypes: the functions of `gtstub/gtstub.h`, `gtstub/replay.h` and `gtstub/granule.h` that
+replays, granules and tests use.
 
 Handles are pointers. The caller releases them as the headers say.
 """
@@ -54,6 +55,8 @@ def runtime() -> ctypes.CDLL:
         ("gts_replay_compare", ctypes.c_int, (pointer, size, text, ctypes.POINTER(Array))),
         ("gts_replay_worst", pointer, (pointer, ctypes.POINTER(size), ctypes.POINTER(text))),
         ("gts_replay_close", pointer, (pointer,)),
+        ("gts_granule_array", ctypes.c_int, (pointer, text, ctypes.POINTER(Array))),
+        ("gts_granule_close", None, (pointer,)),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

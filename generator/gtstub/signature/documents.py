@@ -120,6 +120,7 @@ _TITLES = {
     "profile": "a profile",
     "memory": "a memory report",
     "report": "a report",
+    "granule": "the description of a granule",
 }
 
 

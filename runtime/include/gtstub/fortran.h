@@ -1,44 +1,13 @@
 /*
  * gtstub: how the Fortran entry of a stub reads descriptors. Stubs that are compiled with GTS_FORTRAN include this
  * header.
- *
- * ISO_Fortran_binding.h belongs to the Fortran compiler, which defines the layout of a descriptor and the numbers of
- * types. A descriptor contains the address, the type, the sizes and the strides in bytes of an array. It does not
- * contain the device, which is assumed to be that of the contract, nor for assumed-shape arguments the lower bounds.
  */
 #ifndef GTSTUB_FORTRAN_H
 #define GTSTUB_FORTRAN_H
 
-#include <ISO_Fortran_binding.h>
-
+#include "gtstub/fortran_types.h"
 #include "gtstub/step.h"
 #include "gtstub/stub.h"
-
-/* The Fortran type of a dtype. Fortran has no unsigned integers: a signed one of the same size takes their place. */
-static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
-{
-    switch (dtype) {
-    case GTS_BOOL:
-        return (CFI_type_t)CFI_type_Bool;
-    case GTS_INT8:
-    case GTS_UINT8:
-        return (CFI_type_t)CFI_type_int8_t;
-    case GTS_INT16:
-    case GTS_UINT16:
-        return (CFI_type_t)CFI_type_int16_t;
-    case GTS_INT32:
-    case GTS_UINT32:
-        return (CFI_type_t)CFI_type_int32_t;
-    case GTS_INT64:
-    case GTS_UINT64:
-        return (CFI_type_t)CFI_type_int64_t;
-    case GTS_FLOAT32:
-        return (CFI_type_t)CFI_type_float;
-    case GTS_FLOAT64:
-        return (CFI_type_t)CFI_type_double;
-    }
-    return (CFI_type_t)CFI_type_other;
-}
 
 /*
  * Whether a descriptor equals an earlier one in everything that the SDFG takes from it. `*next` points to the words of
@@ -73,12 +42,7 @@ static inline int gts_fortran_read(gts_program *self, uint32_t leaf, const CFI_c
         return gts_refuse_index_base(self, leaf);
     if (found == NULL || found->base_addr == NULL)
         return gts_refuse_missing(self, leaf, found == NULL);
-    gts_dtype dtype = contract->dtype;
-    if (found->type != gts_fortran_type(dtype)) {
-        dtype = GTS_BOOL;
-        while (dtype <= GTS_FLOAT64 && found->type != gts_fortran_type(dtype))
-            ++dtype;
-    }
+    const gts_dtype dtype = gts_fortran_dtype(found->type, contract->dtype);
     if (dtype != contract->dtype || found->rank != contract->rank)
         return gts_refuse_type(self, leaf, dtype, found->rank);
     *array = (gts_array){.data = found->base_addr, .dtype = dtype, .device = contract->device, .rank = found->rank};

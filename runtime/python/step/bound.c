@@ -348,6 +348,44 @@ static PyObject *get_written(PyObject *object, void *Py_UNUSED(closure))
     return names;
 }
 
+/* A tuple of the first numbers of an array's sizes, strides or origin. */
+static PyObject *numbers(const int64_t *from, int32_t count)
+{
+    PyObject *const tuple = PyTuple_New(count);
+    for (int32_t i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *const number = PyLong_FromLongLong(from[i]);
+        if (number == NULL) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, i, number);
+    }
+    return tuple;
+}
+
+static PyObject *array_of(const gts_array *array)
+{
+    return Py_BuildValue("(KsNNN)", (unsigned long long)(uintptr_t)array->data, gts_dtype_name(array->dtype),
+                         numbers(array->shape, array->rank), numbers(array->strides, array->rank),
+                         numbers(array->origin, array->rank));
+}
+
+static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
+{
+    const gts_py_bound *const self = (gts_py_bound *)object;
+    const gts_stub *const stub = self->call->stub;
+    PyObject *arrays = PyDict_New();
+    for (uint32_t i = 0; arrays != NULL && self->arguments.arrays != NULL && i < stub->leaf_count; ++i) {
+        if (!gts_is_array(stub->leaves[i].kind))
+            continue;
+        PyObject *const array = array_of(&self->arguments.arrays[i]);
+        if (array == NULL || PyDict_SetItemString(arrays, stub->leaves[i].path, array) != 0)
+            Py_CLEAR(arrays);
+        Py_XDECREF(array);
+    }
+    return arrays;
+}
+
 static PyObject *get_device(PyObject *object, void *Py_UNUSED(closure))
 {
     return PyUnicode_FromString(gts_device_name(((gts_py_bound *)object)->call->stub->device));
@@ -356,6 +394,9 @@ static PyObject *get_device(PyObject *object, void *Py_UNUSED(closure))
 static PyGetSetDef ATTRIBUTES[] = {
     {"__name__", get_name, NULL, "Name of the program.", NULL},
     {"arguments", get_arguments, NULL, "The arguments by their names in messages: 'vn', 'x[0]', 'dtime'.", NULL},
+    {"arrays", get_arrays, NULL,
+     "The arrays by their names in messages, each as its address, dtype, shape, strides (in elements) and origin.",
+     NULL},
     {"written", get_written, NULL, "The names of the arguments that the program writes.", NULL},
     {"device", get_device, NULL, "What the program runs on: 'cpu', 'cuda' or 'rocm'.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -169,6 +169,16 @@ def pack(text: str) -> str:
     return joined([f"{indent}{line} &" for line in lines])
 
 
+def statement(text: str) -> str:
+    """A statement with a list: its begin, the items, and its end, one a line. It stays on one line if it fits."""
+    begin, *items, end = text.splitlines()
+    line = f"{begin}{' '.join(item.strip() for item in items)}{end.strip()}"
+    if len(line) <= WIDTH:
+        return joined([line])
+    indent = begin[: len(begin) - len(begin.lstrip())]
+    return f"{begin} &\n{pack(joined([f'{indent}    {item.strip()}' for item in items]))}{indent}    {end.strip()}\n"
+
+
 def comment(text: str) -> str:
     """Breaks comments that are too long, and keeps their indentation."""
     lines = []
@@ -190,6 +200,11 @@ FORTRAN = HostLanguage(
     suffix=".f90",
     comment=("! ", ""),
     make_interface=make_interface,
-    filters={"fortran_comment": comment, "fortran_pack": pack, "fortran_split": split},
+    filters={
+        "fortran_comment": comment,
+        "fortran_pack": pack,
+        "fortran_split": split,
+        "fortran_statement": statement,
+    },
     part="parts/fortran.c.j2",
 )

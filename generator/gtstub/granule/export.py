@@ -1,0 +1,104 @@
+"""
+Writes the folder of a granule:
+
+    granule.json                     the description
+    <name>_granule.h, .c, .f90       the generated code, which contains nothing of this machine
+    programs/<program>/              the cache entry of each program
+    kept.bin                         the values of the kept arrays
+    capture.npz, capture.json        what the steps have done in Python, for `gtstub granule verify`
+
+A folder appears whole and verified, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gtstub.cache.entry import Entry
+from gtstub.errors import GranuleError
+from gtstub.granule import recording
+from gtstub.granule.collect import Collected
+from gtstub.granule.description import FILE, to_json
+from gtstub.granule.kept import write_kept
+from gtstub.granule.render import render
+from gtstub.granule.verify import verify
+from gtstub.util.canonical import sha256
+
+
+def export(
+    collected: Collected,
+    actions: Mapping[str, Sequence[Any]],
+    folder: Path,
+    *,
+    force: bool,
+    progress: Callable[[str], object],
+) -> None:
+    """
+    Writes a granule. `actions` are those of the steps, flat. `force` replaces a folder that has a granule. `progress`
+    gets what is done next. Raises GranuleError, CacheError or OSError; then the folder is as before.
+    """
+    folder = folder.absolute()
+    if folder.exists() and not (force and (folder / FILE).is_file()):
+        advice = (
+            "pass force=True to replace it"
+            if (folder / FILE).is_file()
+            else "it has no granule, which could be replaced"
+        )
+        raise GranuleError(f"'{folder}' exists: {advice}.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        _write(collected, actions, aside, progress)
+        verify(aside, progress)
+        _put(aside, folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write(
+    collected: Collected, actions: Mapping[str, Sequence[Any]], folder: Path, progress: Callable[[str], object]
+) -> None:
+    description = collected.description
+    text = to_json(description)
+    digest = sha256(text.encode())
+    files = {FILE: text, **render(description, digest)}
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    progress("Copying programs")
+    features: set[str] = set()
+    for program, entry in zip(description.programs, collected.entries, strict=True):
+        features |= set(Entry(entry).verify().machine.cpu)
+        shutil.copytree(entry, folder / program.folder)
+    size = sum(layout.bytes for layout in collected.layouts)
+    progress(f"Writing kept arrays (up to {size / 1e6:.1f} MB)")
+    write_kept(folder, description, digest, collected.layouts, features)
+    progress("Running the steps in Python")
+    recorded = recording.record(description, collected.layouts, actions, description.name)
+    recording.write(folder, recorded)
+
+
+def _put(aside: Path, folder: Path) -> None:
+    """Gives a folder its name. An old folder is moved away first, and comes back if this fails."""
+    aside.chmod(0o777 & ~_umask())
+    if not folder.exists():
+        aside.rename(folder)
+        return
+    old = aside.with_name(f"{aside.name}.old")
+    folder.rename(old)
+    try:
+        aside.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

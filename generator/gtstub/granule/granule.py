@@ -1,0 +1,91 @@
+"""`gtstub.Granule`: captured steps over one set of arrays, to be exported to C and Fortran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from gtstub import _host
+from gtstub.errors import GranuleError
+from gtstub.granule.collect import Collected, collect, flat_actions
+from gtstub.granule.export import export
+from gtstub.granule.naming import check_name, named_arrays
+
+OWN_NAMES = frozenset(("bind", "close", "get", "open", "swap", "t", "unbind"))
+"""What a granule of Fortran has besides its steps."""
+
+
+class Granule:
+    """
+    Steps over one set of arrays, for hosts without Python::
+
+        run = gtstub.capture(lambda: diffusion.run(diagnostic, prognostic, dtime))
+        granule = gtstub.Granule(
+            "diffusion", steps={"run": run}, arguments={"prog": prognostic, "diag": diagnostic}, scalars=["dtime"]
+        )
+        granule.export("diffusion_granule")
+
+    `arguments` are the arrays that the host passes: a mapping of names to arrays, or to objects whose attributes are
+    arrays, of which those are taken that a step has. Here 'prog_vn' is `prognostic.vn`. The granule keeps all other
+    arrays of the steps, which begin with the values that they have when `export` is called. `kept` names them, as
+    `arguments` does; the others are called as an argument of a program.
+
+    `scalars` are the scalars that the host passes to the steps, by their names in the programs. All others are constant.
+
+    A function in a step is a hook: `hooks={"exchange": exchange}` names it, and the host passes a function of its own.
+
+    Raises GranuleError if the steps cannot become a granule.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        steps: Mapping[str, _host.Step],
+        arguments: Mapping[str, Any] | None = None,
+        scalars: Sequence[str] = (),
+        hooks: Mapping[str, Callable[..., object]] | None = None,
+        kept: Mapping[str, Any] | None = None,
+    ) -> None:
+        for kind, names in (("granule", [name]), ("step", steps), ("hook", hooks or ())):
+            for each in names:
+                check_name(kind, each, name)
+        if not steps:
+            raise GranuleError(f"Granule '{name}' has no steps.")
+        for each in steps:
+            if each.lower() in OWN_NAMES:
+                raise GranuleError(f"Step '{each}' of granule '{name}' needs another name: a granule has a '{each}'.")
+        self.name = name
+        self._steps = dict(steps)
+        self._arguments = dict(arguments or {})
+        self._scalars = tuple(scalars)
+        self._hooks = dict(hooks or {})
+        self._kept = dict(kept or {})
+        self._collect()
+
+    def export(
+        self,
+        folder: str | PathLike[str],
+        *,
+        force: bool = False,
+        progress: Callable[[str], object] | None = None,
+    ) -> Path:
+        """
+        Writes the granule to a folder, with its programs and the values of its kept arrays, and compares what the
+        exported library does with what the steps do in Python. The arrays are afterwards as they are now.
+
+        `force` replaces a granule that is there. `progress` gets a text before each part of the work. Returns the
+        folder. Raises GranuleError if an array has other bits, or if the folder exists.
+        """
+        path = Path(folder)
+        actions = {name: list(flat_actions(step)) for name, step in self._steps.items()}
+        export(self._collect(), actions, path, force=force, progress=progress or (lambda _: None))
+        return path
+
+    def _collect(self) -> Collected:
+        """Reads the steps anew, because arrays may have been swapped."""
+        arguments = named_arrays(self._arguments, self.name)
+        kept = named_arrays(self._kept, self.name)
+        return collect(self.name, self._steps, set(self._arguments), arguments, self._scalars, self._hooks, kept)

@@ -1,0 +1,102 @@
+"""The compiled C file of a granule, through ctypes: what a C host does, for the verification."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gtstub.abi import MAX_RANK
+from gtstub.errors import GranuleError
+from gtstub.granule.description import Description, GranuleStep
+from gtstub.recorded.runtime import Array, refusal, runtime
+from gtstub.signature.dtypes import DTYPES, NUMBERS
+
+Function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+
+
+type HookFunction = Callable[[Any, Any], int]
+"""Gets the data of the hook, and the addresses of its arrays."""
+
+
+class Hook(ctypes.Structure):
+    """`gts_hook`."""
+
+    _fields_ = (("function", Function), ("data", ctypes.c_void_p))
+
+
+class Library:
+    """A granule that was opened. Errors of the runtime become GranuleError."""
+
+    def __init__(self, library: Path, description: Description, folder: Path) -> None:
+        self._description = description
+        runtime()  # The library finds the one that was loaded.
+        self._library = ctypes.CDLL(str(library))
+        self._handle = ctypes.c_void_p()
+        self._kept: list[Any] = []
+        self._check(self._function("open")(str(folder).encode(), ctypes.byref(self._handle)))
+
+    def close(self) -> None:
+        runtime().gts_granule_close(ctypes.byref(self._handle))
+
+    def bind(self, arguments: Mapping[str, npt.NDArray[Any]], hooks: Mapping[str, HookFunction]) -> None:
+        """The arrays must live until the granule is closed."""
+        given = (Array * max(1, len(self._description.arguments)))()
+        for number, argument in enumerate(self._description.arguments):
+            given[number] = _array(arguments[argument.name])
+        functions = [Function(hooks[name]) for name in self._description.hooks]
+        of_host = (Hook * max(1, len(functions)))(*(Hook(each, None) for each in functions))
+        self._kept = [arguments, functions]
+        # struct <name>_arguments is the arrays and then the index base, which is 0.
+        memory = ctypes.create_string_buffer(bytes(given) + bytes(16))
+        begin = ctypes.addressof(memory) + -ctypes.addressof(memory) % 16
+        ctypes.memmove(begin, bytes(given), ctypes.sizeof(given))
+        more = (of_host,) if functions else ()
+        self._check(self._function("bind")(self._handle, ctypes.c_void_p(begin), *more))
+
+    def run(self, step: GranuleStep) -> None:
+        """Runs a step with the scalars of the export."""
+        scalars = [self._description.scalars[each] for each in self._description.scalars_of(step)]
+        values = [np.ctypeslib.as_ctypes_type(np.dtype(each.dtype))(each.value) for each in scalars]
+        self._check(self._function(step.name)(self._handle, *values))
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """The elements of an array as they are now, not a copy."""
+        found = Array()
+        self._check(runtime().gts_granule_array(self._handle, name.encode(), ctypes.byref(found)))
+        rank = found.rank
+        dtype = np.dtype(DTYPES[found.dtype - 1])
+        shape, strides = list(found.shape[:rank]), [stride * dtype.itemsize for stride in found.strides[:rank]]
+        reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+        low, high = sum(each for each in reach if each < 0), sum(each for each in reach if each > 0) + dtype.itemsize
+        if 0 in shape:
+            return np.zeros(shape, dtype)
+        memory = (ctypes.c_char * (high - low)).from_address(found.data + low)
+        return np.ndarray(shape, dtype, memory, -low, strides)
+
+    def _function(self, name: str) -> Any:
+        return getattr(self._library, f"{self._description.name}_{name}")
+
+    def _check(self, status: int) -> None:
+        if status != 0:
+            raise GranuleError(str(refusal()))
+
+
+def _array(array: npt.NDArray[Any]) -> Array:
+    size = array.dtype.itemsize
+    shape, strides = [0] * MAX_RANK, [0] * MAX_RANK
+    shape[: array.ndim] = array.shape
+    strides[: array.ndim] = [stride // size for stride in array.strides]
+    return Array(
+        data=array.ctypes.data,
+        dtype=NUMBERS[str(array.dtype)],
+        device=1,
+        rank=array.ndim,
+        readonly=not array.flags.writeable,
+        shape=(ctypes.c_int64 * MAX_RANK)(*shape),
+        strides=(ctypes.c_int64 * MAX_RANK)(*strides),
+    )

@@ -1,0 +1,105 @@
+"""The texts of a granule: its header, its C file and its Fortran module. Equal granules give equal bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from gtstub._version import __version__
+from gtstub.abi import ABI
+from gtstub.codegen.hosts import LANGUAGES
+from gtstub.codegen.hosts.fortran import TYPES
+from gtstub.codegen.output import C_COMMENT, sign
+from gtstub.codegen.render import environment
+from gtstub.errors import GranuleError
+from gtstub.granule.description import Description, GranuleArray
+from gtstub.signature.dtypes import DType
+
+
+@dataclasses.dataclass(frozen=True)
+class FortranArgument:
+    """A dummy argument of bind()."""
+
+    name: str
+    declaration: str
+    description: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FortranPointer:
+    """A procedure that points to arrays of one type."""
+
+    procedure: str
+    type: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FortranGranule:
+    """What the Fortran module needs beside the description. `scalars` are the types of the scalars."""
+
+    arguments: tuple[FortranArgument, ...]
+    pointers: tuple[FortranPointer, ...]
+    scalars: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+RESERVED = frozenset(("self", "granule", "index_base", "stat", "errmsg", "status", "array", "name", "folder"))
+"""The names that the module uses, in lower case."""
+
+
+def render(granule: Description, digest: str, languages: Collection[str] = ("fortran",)) -> Mapping[str, str]:
+    """
+    The texts by file name. `digest` is that of granule.json. Raises GranuleError for a name that the language does not
+    allow.
+    """
+
+    def name_of(arrays: Collection[int]) -> str:
+        return ", ".join(granule.arrays[each].name for each in arrays)
+
+    context: dict[str, Any] = {
+        "granule": granule,
+        "abi": ABI,
+        "version": __version__,
+        "digest": digest,
+        "name_of": name_of,
+    }
+
+    def text(suffix: str, comment: tuple[str, str], **more: Any) -> str:
+        return sign(environment().get_template(f"granule{suffix}.j2").render(context, **more), comment)
+
+    texts = {suffix: text(suffix, C_COMMENT) for suffix in (".h", ".c")}
+    if "fortran" in languages:
+        texts[".f90"] = text(".f90", LANGUAGES["fortran"].comment, interface=_fortran(granule))
+    return {f"{granule.name}_granule{suffix}": each for suffix, each in texts.items()}
+
+
+def _fortran(granule: Description) -> FortranGranule:
+    arguments = tuple(map(_argument, granule.arguments))
+    taken = [*(each.name for each in arguments), *granule.hooks, *(each.name for each in granule.scalars)]
+    for name in taken:
+        if name.lower() in RESERVED:
+            raise GranuleError(f"The name '{name}' of granule '{granule.name}' is reserved in its Fortran module.")
+    dtypes = sorted({array.dtype for array in granule.arrays})
+    pointers = {_type(dtype): FortranPointer(f"get_{dtype}", _type(dtype)) for dtype in reversed(dtypes)}
+    used = {TYPES[dtype][1] for dtype in (*dtypes, *(scalar.dtype for scalar in granule.scalars))}
+    kinds = {*used, "c_char", "c_int", "c_int64_t", "c_null_ptr", "c_ptr", *(["c_funptr"] if granule.hooks else [])}
+    return FortranGranule(
+        arguments, tuple(pointers.values()), tuple(_type(each.dtype) for each in granule.scalars), tuple(sorted(kinds))
+    )
+
+
+def _type(dtype: DType) -> str:
+    type_, kind = TYPES[dtype]
+    return f"{type_}({kind})"
+
+
+def _argument(array: GranuleArray) -> FortranArgument:
+    intent = "inout" if array.written else "in"
+    axes = ", ".join(":" * len(array.shape))
+    sizes = ", ".join(f"{dim}: {size}" for dim, size in zip(array.dims, array.shape, strict=True))
+    return FortranArgument(
+        array.name,
+        f"{_type(array.dtype)}, intent({intent}), target :: {array.name}({axes})",
+        f"[{sizes}]{', a table' if array.is_table else ''}",
+    )

@@ -1,0 +1,121 @@
+"""
+Compares what an exported granule does with what its steps have done in Python, bit for bit: all arrays after each step.
+Hooks are replaced by what they have written then.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gtstub.cache.store import open_cache
+from gtstub.errors import GranuleError
+from gtstub.granule.description import FILE, Description, GranuleArray, GranuleStep, HookCall, from_json
+from gtstub.granule.library import HookFunction, Library
+from gtstub.granule.memory import Layout
+from gtstub.granule.recording import Recording, digest_of, read
+from gtstub.toolchain.compiler import find
+from gtstub.util.canonical import sha256
+
+
+def read_granule(folder: Path) -> Description:
+    """The description of an exported granule. Raises GranuleError or SignatureError."""
+    try:
+        return from_json((folder / FILE).read_bytes(), str(folder / FILE))
+    except OSError as error:
+        raise GranuleError(f"'{folder}' is no exported granule: {FILE} cannot be read ({error.strerror}).") from None
+
+
+def verify(folder: Path, progress: Callable[[str], object]) -> Description:
+    """
+    Compiles the C file in a folder, and runs each step from the values of the export. Raises GranuleError for the first
+    array that has other bits than in Python, or if the granule cannot be run. `progress` gets what is done next.
+    """
+    description = read_granule(folder)
+    recording = read(folder)
+    source = folder / f"{description.name}_granule.c"
+    if f'"{sha256((folder / FILE).read_bytes())}"' not in source.read_text(encoding="utf-8"):
+        raise GranuleError(f"'{source}' was not generated from the {FILE} beside it: export the granule again.")
+    with tempfile.TemporaryDirectory(prefix="gtstub-granule-") as temporary:
+        library = Path(temporary) / f"{description.name}_granule.so"
+        find(open_cache().root).start(source, library).wait()
+        for step in description.steps:
+            progress(f"Comparing step '{step.name}' with Python")
+            _verify_step(description, step, recording, library, folder)
+    return description
+
+
+def _verify_step(
+    description: Description, step: GranuleStep, recording: Recording, library: Path, folder: Path
+) -> None:
+    hooks = _Hooks(description, step, recording)
+    arguments = {array.name: _as_captured(array, recording.arguments[array.name]) for array in description.arguments}
+    with _opened(library, description, folder) as granule:
+        granule.bind(arguments, {name: hooks.function(name) for name in description.hooks})
+        hooks.granule = granule
+        granule.run(step)
+        for array in description.arrays:
+            if digest_of(granule.array(array.name)) != recording.after[step.name][array.name]:
+                raise GranuleError(
+                    f"Granule '{description.name}' does not do what its steps do in Python: array '{array.name}' "
+                    f"differs after step '{step.name}'."
+                )
+
+
+@contextmanager
+def _opened(library: Path, description: Description, folder: Path) -> Iterator[Library]:
+    granule = Library(library, description, folder)
+    try:
+        yield granule
+    finally:
+        granule.close()
+
+
+def _as_captured(array: GranuleArray, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values in memory with the strides of the capture."""
+    layout = Layout(0, array.dtype, array.shape, array.strides)
+    low, _ = layout.extent
+    made: npt.NDArray[Any] = np.ndarray(
+        array.shape,
+        array.dtype,
+        np.zeros(layout.bytes, np.uint8),
+        -low if layout.bytes else 0,
+        [stride * layout.itemsize for stride in array.strides],
+    )
+    made[...] = values
+    return made
+
+
+class _Hooks:
+    """Functions that write what the hooks of a step have written in Python."""
+
+    def __init__(self, description: Description, step: GranuleStep, recording: Recording) -> None:
+        self._description, self._step, self._recording = description, step, recording
+        self._waiting = {
+            name: iter([(n, each) for n, each in _hook_calls(step) if each.hook == number])
+            for number, name in enumerate(description.hooks)
+        }
+        self.granule: Library | None = None
+
+    def function(self, name: str) -> HookFunction:
+        def write(_data: Any, _arrays: Any) -> int:
+            assert self.granule is not None
+            number, position = next(self._waiting[name])
+            for each in position.arrays:
+                array = self._description.arrays[each].name
+                self.granule.array(array)[...] = self._recording.hooks[self._step.name, number, array]
+            return 0
+
+        return write
+
+
+def _hook_calls(step: GranuleStep) -> Iterator[tuple[int, HookCall]]:
+    for number, each in enumerate(step.positions):
+        if isinstance(each, HookCall):
+            yield number, each

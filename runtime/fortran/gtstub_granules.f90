@@ -1,0 +1,65 @@
+!
+! Granules: steps over one set of arrays, which gtstub.Granule has exported from Python. Hosts use the generated module
+! <name>_granule, whose type extends gts_granule by open(), bind(), get() and a procedure for each step.
+!
+module gtstub_granules
+    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_ptr, c_ptr
+    use gtstub_errors, only: c_string, finish
+    implicit none
+    private
+    public :: gts_granule
+
+    ! A granule. It is closed until open() is called. A copy of it is the same granule.
+    type :: gts_granule
+        type(c_ptr) :: handle = c_null_ptr
+    contains
+        procedure :: swap
+        procedure :: unbind
+        procedure :: close => close_granule
+    end type
+
+    interface
+        function c_swap(granule, a, b) result(status) bind(c, name="gts_granule_swap")
+            import
+            type(c_ptr), value :: granule
+            character(kind=c_char), intent(in) :: a(*), b(*)
+            integer(c_int) :: status
+        end function
+
+        subroutine c_unbind(granule) bind(c, name="gts_granule_unbind")
+            import
+            type(c_ptr), value :: granule
+        end subroutine
+
+        subroutine c_close(granule) bind(c, name="gts_granule_close")
+            import
+            type(c_ptr), intent(inout) :: granule
+        end subroutine
+    end interface
+
+contains
+
+    ! Exchanges the memory of two arrays, which are given by their names, in all steps, as models do with time levels.
+    subroutine swap(self, a, b, stat, errmsg)
+        class(gts_granule), intent(in) :: self
+        character(len=*), intent(in) :: a, b
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+
+        call finish(c_swap(self%handle, c_string(a), c_string(b)), c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Forgets the arguments, whose memory the host may then free. Kept arrays keep their values.
+    subroutine unbind(self)
+        class(gts_granule), intent(in) :: self
+
+        call c_unbind(self%handle)
+    end subroutine
+
+    ! Closes the programs, and frees the kept arrays. The granule may be closed already.
+    subroutine close_granule(self)
+        class(gts_granule), intent(inout) :: self
+
+        call c_close(self%handle)
+    end subroutine
+end module

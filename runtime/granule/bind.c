@@ -1,0 +1,347 @@
+/* Binds granules: checks the arguments of the host, and makes steps of bound calls and hooks. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/layout.h"
+#include "base/section.h"
+#include "granule/private.h"
+#include "gtstub/bound.h"
+
+/* ---- Arguments ------------------------------------------------------------------------------------------------- */
+
+#define REFUSE(self, array, kind, format, ...)                                                                         \
+    gts_error_set(&gts_own_error, kind, "Argument '%s' of granule '%s' " format, (array)->name, (self)->name,          \
+                  ##__VA_ARGS__)
+
+static int check_argument(const gts_granule_descriptor *self, const gts_granule_array_descriptor *wanted,
+                          const gts_array *given)
+{
+    if (given->dtype != wanted->dtype || given->rank != wanted->rank)
+        return REFUSE(self, wanted, GTS_TYPE_ERROR,
+                      "must be an array of type '%s' with %" PRId32 " axes, not of type '%s' with %d.",
+                      gts_dtype_name(wanted->dtype), wanted->rank, gts_dtype_name(given->dtype), given->rank);
+    if (given->device != GTS_CPU)
+        return REFUSE(self, wanted, GTS_VALUE_ERROR, "must be in memory of the CPU.");
+    for (int32_t axis = 0; axis < wanted->rank; ++axis) {
+        if (given->dims[axis] != NULL && wanted->dims[axis] != NULL &&
+            strcmp(given->dims[axis], wanted->dims[axis]) != 0)
+            return REFUSE(self, wanted, GTS_VALUE_ERROR, "must have dimension '%s', not '%s', on axis %" PRId32 ".",
+                          wanted->dims[axis], given->dims[axis], axis);
+        if (given->shape[axis] != wanted->shape[axis])
+            return REFUSE(self, wanted, GTS_VALUE_ERROR,
+                          "must have %" PRId64 " elements on axis '%s', as when it was exported, not %" PRId64 ".",
+                          wanted->shape[axis], wanted->dims[axis], given->shape[axis]);
+    }
+    size_t size;
+    gts_extent extent;
+    if (!gts_measure(given, &size, &extent))
+        return REFUSE(self, wanted, GTS_VALUE_ERROR, "has strides that no address can hold.");
+    if (given->data == NULL && size > 0)
+        return REFUSE(self, wanted, GTS_TYPE_ERROR, "must be an array, not NULL.");
+    if (given->readonly && wanted->written)
+        return REFUSE(self, wanted, GTS_VALUE_ERROR, "is read-only, but a step writes it.");
+    return 0;
+}
+
+/* The addresses of an argument, which has at least one element. */
+typedef struct span {
+    uintptr_t low, high;
+    uint32_t array; /* index */
+} span;
+
+static int compare_spans(const void *a, const void *b)
+{
+    const span *const first = a, *const second = b;
+    return (first->low > second->low) - (first->low < second->low);
+}
+
+static int check_pair(const gts_granule_descriptor *self, const gts_array *arrays, uint32_t a, uint32_t b)
+{
+    const gts_granule_array_descriptor *const first = &self->arrays[a], *const second = &self->arrays[b];
+    if ((!first->written && !second->written) || !gts_overlap(&arrays[a], &arrays[b]))
+        return 0;
+    return REFUSE(self, first, GTS_VALUE_ERROR,
+                  "shares memory with argument '%s', but did not when the granule was exported, and a step writes one.",
+                  second->name);
+}
+
+/* Refuses arguments that share memory, because they did not when the granule was exported. */
+static int check_overlaps(const gts_granule_descriptor *self, const gts_array *arrays, span *spans)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < self->array_count; ++i) {
+        size_t size;
+        gts_extent extent;
+        if (!self->arrays[i].is_argument || !gts_measure(&arrays[i], &size, &extent) || size == 0)
+            continue;
+        const uintptr_t data = (uintptr_t)arrays[i].data;
+        spans[count++] = (span){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, i};
+    }
+    qsort(spans, count, sizeof *spans, compare_spans);
+    for (size_t i = 0; i < count; ++i) {
+        for (size_t j = i + 1; j < count && spans[j].low < spans[i].high; ++j)
+            GTS_TRY(check_pair(self, arrays, spans[i].array, spans[j].array));
+    }
+    return 0;
+}
+
+/* Takes the arguments of the host, in the order of the arrays that are arguments. */
+static int take_arguments(const gts_granule_descriptor *self, const gts_array *given, gts_array *arrays)
+{
+    for (uint32_t i = 0; i < self->array_count; ++i) {
+        if (!self->arrays[i].is_argument)
+            continue;
+        GTS_TRY(check_argument(self, &self->arrays[i], given));
+        memcpy(arrays[i].strides, given->strides, sizeof arrays[i].strides);
+        arrays[i].data = given->data;
+        arrays[i].readonly = given->readonly;
+        ++given;
+    }
+    return 0;
+}
+
+int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
+{
+    if (granule == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+    const gts_granule_descriptor *const self = granule->descriptor;
+    for (uint32_t i = 0; i < self->array_count; ++i) {
+        if (self->arrays[i].is_argument && argument-- == 0)
+            return REFUSE(self, &self->arrays[i], GTS_TYPE_ERROR, "is missing, or is not allocated or associated.");
+    }
+    return -1;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+
+/* What is bound anew, and takes the place of what was bound before. */
+typedef struct bound {
+    const gts_granule *granule;
+    const gts_array *arrays;
+    const gts_hook *hooks;
+    int64_t index_base;
+    gts_step **steps; /* [step_count] */
+    gts_step *all;
+} bound;
+
+static GTS_COLD int refuse_memory(const gts_granule_descriptor *self)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be bound: out of memory.", self->name);
+}
+
+static void take_section(gts_array *array, const gts_array *whole, const gts_section *section)
+{
+    int64_t first = 0;
+    for (int32_t axis = 0; axis < whole->rank; ++axis)
+        first += section->first[axis] * whole->strides[axis];
+    array->rank = (int16_t)section->rank;
+    array->data = (char *)whole->data + first * (int64_t)gts_dtype_size(whole->dtype);
+    for (int32_t axis = 0; axis < GTS_MAX_RANK; ++axis) {
+        const bool is_there = axis < section->rank;
+        array->shape[axis] = is_there ? section->shape[axis] : 0;
+        array->strides[axis] = is_there ? section->step[axis] * whole->strides[section->axis[axis]] : 0;
+    }
+}
+
+static gts_array array_for(const bound *self, const gts_granule_argument *argument)
+{
+    gts_array array = self->arrays[argument->index];
+    if (argument->source == GTS_SECTION)
+        take_section(&array, &self->arrays[argument->index], argument->section);
+    memset(array.dims, 0, sizeof array.dims); /* what the granule was exported with */
+    for (int32_t axis = 0; argument->origin != NULL && axis < array.rank; ++axis)
+        array.origin[axis] = argument->origin[axis];
+    return array;
+}
+
+/* Writes the `struct <name>_args` of a program, and says what its tables begin with. */
+static int fill_args(const bound *self, gts_program *program, const gts_granule_argument *arguments, char *args)
+{
+    const gts_granule_descriptor *const descriptor = self->granule->descriptor;
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &program->stub->leaves[i];
+        const gts_granule_argument *const from = &arguments[i];
+        char *const to = args + contract->member;
+        if (from->source == GTS_COMPILED_IN)
+            continue;
+        if (!gts_is_array(contract->kind)) {
+            const void *const value = from->source == GTS_VARIABLE ? (const void *)&self->granule->values[from->index]
+                                                                   : from->value;
+            memcpy(to, value, gts_dtype_size(contract->dtype));
+            continue;
+        }
+        const gts_array array = array_for(self, from);
+        memcpy(to, &array, sizeof array);
+        const int64_t base = descriptor->arrays[from->index].is_argument ? self->index_base : 0;
+        if (contract->kind == GTS_CONNECTIVITY && gts_set_index_base(program, contract->path, base) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fail_to_bind(const bound *self, const gts_granule_step *step, uint32_t position, const gts_program *program)
+{
+    const gts_error error = *gts_last_error(program);
+    return gts_error_set(&gts_own_error, error.kind, "Granule '%s' cannot be bound at position %u of step '%s': %s",
+                         self->granule->descriptor->name, position + 1, step->name, error.message);
+}
+
+static int bind_call(const bound *self, const gts_granule_step *step, uint32_t position, gts_action *action)
+{
+    const gts_granule_position *const at = &step->positions[position];
+    gts_program *const program = self->granule->programs[at->index];
+    void *const args = calloc(1, program->stub->args_size);
+    if (args == NULL)
+        return refuse_memory(self->granule->descriptor);
+    int status = fill_args(self, program, at->arguments, args);
+    if (status == 0)
+        status = gts_bind(program, args, &action->call);
+    free(args);
+    return status == 0 ? 0 : fail_to_bind(self, step, position, program);
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+
+static int add_hook(const bound *self, const gts_granule_position *at, gts_action *action)
+{
+    const gts_granule_descriptor *const descriptor = self->granule->descriptor;
+    const gts_hook *const hook = &self->hooks[at->index];
+    void **const arrays = calloc(at->array_count + 1, sizeof *arrays);
+    if (arrays == NULL)
+        return refuse_memory(descriptor);
+    for (uint32_t i = 0; i < at->array_count; ++i)
+        arrays[i] = self->arrays[at->arrays[i]].data;
+    *action = (gts_action){
+        .array_function = hook->function,
+        .data = hook->data,
+        .name = descriptor->hooks[at->index],
+        .arrays = arrays,
+        .array_count = at->array_count,
+    };
+    return 0;
+}
+
+static int make_actions(const bound *self, const gts_granule_step *step, gts_action *actions)
+{
+    for (uint32_t i = 0; i < step->count; ++i) {
+        const gts_granule_position *const at = &step->positions[i];
+        GTS_TRY(at->arguments != NULL ? bind_call(self, step, i, &actions[i]) : add_hook(self, at, &actions[i]));
+    }
+    return 0;
+}
+
+static int make_step(const bound *self, const gts_granule_step *step, gts_step **made)
+{
+    gts_action *const actions = calloc(step->count + 1, sizeof *actions);
+    if (actions == NULL)
+        return refuse_memory(self->granule->descriptor);
+    int status = make_actions(self, step, actions);
+    if (status == 0)
+        status = gts_step_new(step->name, actions, step->count, made);
+    for (uint32_t i = 0; i < step->count; ++i) { /* the step has its own */
+        gts_unbind(&actions[i].call);
+        free((void *)(uintptr_t)actions[i].arrays);
+    }
+    free(actions);
+    return status;
+}
+
+static int make_steps(bound *self)
+{
+    const gts_granule_descriptor *const descriptor = self->granule->descriptor;
+    gts_action *const actions = calloc(descriptor->step_count + 1, sizeof *actions);
+    self->steps = calloc(descriptor->step_count + 1, sizeof(gts_step *));
+    int status = actions == NULL || self->steps == NULL ? refuse_memory(descriptor) : 0;
+    for (uint32_t i = 0; i < descriptor->step_count && status == 0; ++i) {
+        status = make_step(self, &descriptor->steps[i], &self->steps[i]);
+        actions[i].step = self->steps[i];
+    }
+    if (status == 0)
+        status = gts_step_new(descriptor->name, actions, descriptor->step_count, &self->all);
+    free(actions);
+    return status;
+}
+
+static void free_steps(const gts_granule_descriptor *descriptor, gts_step **steps, gts_step **all)
+{
+    for (uint32_t i = 0; steps != NULL && i < descriptor->step_count; ++i)
+        gts_step_free(&steps[i]);
+    gts_step_free(all);
+    free(steps);
+}
+
+/* ---- Binding --------------------------------------------------------------------------------------------------- */
+
+static int check_hooks(const gts_granule_descriptor *self, const gts_hook *hooks)
+{
+    for (uint32_t i = 0; i < self->hook_count; ++i) {
+        if (hooks == NULL || hooks[i].function == NULL)
+            return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                                 "Hook '%s' of granule '%s' is missing: it must be a function.", self->hooks[i],
+                                 self->name);
+    }
+    return 0;
+}
+
+/* Refuses to change a granule of which a step is running. */
+static int check_idle(const gts_granule *self)
+{
+    for (uint32_t i = 0; self->steps != NULL && i < self->descriptor->step_count; ++i) {
+        GTS_TRY(gts_step_enter(self->steps[i]));
+        gts_step_leave(self->steps[i]);
+    }
+    return 0;
+}
+
+static int bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks,
+                gts_array *arrays, span *spans)
+{
+    const gts_granule_descriptor *const descriptor = self->descriptor;
+    memcpy(arrays, self->arrays, descriptor->array_count * sizeof *arrays);
+    GTS_TRY(take_arguments(descriptor, arguments, arrays));
+    GTS_TRY(check_overlaps(descriptor, arrays, spans));
+    bound new = {.granule = self, .arrays = arrays, .hooks = hooks, .index_base = index_base};
+    if (make_steps(&new) != 0) {
+        free_steps(descriptor, new.steps, &new.all);
+        return -1;
+    }
+    gts_granule_unbind(self);
+    memcpy(self->arrays, arrays, descriptor->array_count * sizeof *arrays);
+    self->steps = new.steps;
+    self->all = new.all;
+    return 0;
+}
+
+int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks)
+{
+    if (self == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+    const gts_granule_descriptor *const descriptor = self->descriptor;
+    if (index_base != 0 && index_base != 1)
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "The index base of granule '%s' must be 0 or 1, not %" PRId64 ".", descriptor->name,
+                             index_base);
+    GTS_TRY(check_hooks(descriptor, hooks));
+    GTS_TRY(check_idle(self));
+    gts_array *const arrays = calloc(descriptor->array_count + 1, sizeof *arrays);
+    span *const spans = calloc(descriptor->array_count + 1, sizeof *spans);
+    const int status = arrays == NULL || spans == NULL ? refuse_memory(descriptor)
+                                                       : bind(self, arguments, index_base, hooks, arrays, spans);
+    free(arrays);
+    free(spans);
+    return status;
+}
+
+void gts_granule_unbind(gts_granule *self)
+{
+    if (self == NULL)
+        return;
+    free_steps(self->descriptor, self->steps, &self->all);
+    self->steps = NULL;
+    for (uint32_t i = 0; self->arrays != NULL && i < self->descriptor->array_count; ++i) {
+        if (self->descriptor->arrays[i].is_argument)
+            self->arrays[i].data = NULL;
+    }
+}

@@ -1,0 +1,203 @@
+/* Granules: opening and closing them, looking at their arrays, and running their steps. bind.c binds them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "granule/private.h"
+#include "gtstub/program.h"
+
+/* ---- Opening --------------------------------------------------------------------------------------------------- */
+
+static int refuse_memory(const gts_granule_descriptor *self)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: out of memory.",
+                         self->name);
+}
+
+static int open_program(const gts_granule_descriptor *self, const char *folder, const gts_granule_program *wanted,
+                        gts_program **program)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, wanted->folder) >= (int)sizeof path)
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", folder);
+    if (gts_open(path, program) != 0) {
+        const gts_error error = gts_own_error;
+        return gts_error_set(&gts_own_error, error.kind, "Granule '%s' cannot be opened: %s", self->name,
+                             error.message);
+    }
+    const gts_stub *const stub = (*program)->stub;
+    if (strcmp(stub->program_digest, wanted->program_digest) == 0 &&
+        strcmp(stub->sdfg_digest, wanted->sdfg_digest) == 0)
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Granule '%s' cannot be opened: '%s' is not the program '%s' that it was made of: their "
+                         "signatures differ.",
+                         self->name, path, stub->name);
+}
+
+static void set_layouts(gts_granule *self)
+{
+    for (uint32_t i = 0; i < self->descriptor->array_count; ++i) {
+        const gts_granule_array_descriptor *const from = &self->descriptor->arrays[i];
+        gts_array *const to = &self->arrays[i];
+        *to = (gts_array){.dtype = from->dtype, .device = GTS_CPU, .rank = (int16_t)from->rank};
+        memcpy(to->shape, from->shape, sizeof to->shape);
+        memcpy(to->strides, from->strides, sizeof to->strides);
+        memcpy(to->dims, from->dims, sizeof to->dims);
+    }
+}
+
+static void set_values(gts_granule *self)
+{
+    for (uint32_t i = 0; i < self->descriptor->scalar_count; ++i) {
+        const gts_granule_scalar *const scalar = &self->descriptor->scalars[i];
+        memcpy(&self->values[i], scalar->value, gts_dtype_size(scalar->dtype));
+    }
+}
+
+static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
+{
+    gts_granule *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    self->descriptor = descriptor;
+    self->programs = calloc(descriptor->program_count + 1, sizeof *self->programs); /* + 1: never of no bytes */
+    self->arrays = calloc(descriptor->array_count + 1, sizeof *self->arrays);
+    self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
+    if (self->programs == NULL || self->arrays == NULL || self->values == NULL) {
+        gts_granule_close(&self);
+        return NULL;
+    }
+    set_layouts(self);
+    set_values(self);
+    return self;
+}
+
+int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folder, gts_granule **granule)
+{
+    *granule = NULL;
+    if (descriptor->abi != GTS_ABI)
+        return gts_error_set(
+            &gts_own_error, GTS_RUNTIME_ERROR,
+            "Granule '%s' was compiled for version %u of the binary interface, and this runtime has %d: "
+            "compile it again.",
+            descriptor->name, descriptor->abi, GTS_ABI);
+    gts_granule *self = new_granule(descriptor);
+    if (self == NULL)
+        return refuse_memory(descriptor);
+    int status = gts_kept_map(&self->kept, descriptor, folder, self->arrays);
+    for (uint32_t i = 0; i < descriptor->program_count && status == 0; ++i)
+        status = open_program(descriptor, folder, &descriptor->programs[i], &self->programs[i]);
+    if (status != 0) {
+        const gts_error error = gts_own_error;
+        gts_granule_close(&self);
+        gts_own_error = error;
+        return -1;
+    }
+    *granule = self;
+    return 0;
+}
+
+void gts_granule_close(gts_granule **granule)
+{
+    gts_granule *const self = *granule;
+    *granule = NULL;
+    if (self == NULL)
+        return;
+    gts_granule_unbind(self);
+    for (uint32_t i = 0; self->programs != NULL && i < self->descriptor->program_count; ++i)
+        gts_close(&self->programs[i]);
+    gts_kept_unmap(&self->kept);
+    free(self->programs);
+    free(self->arrays);
+    free(self->values);
+    free(self);
+}
+
+/* ---- Using ----------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD int refuse_unbound(const gts_granule *self)
+{
+    if (self == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' is not bound: bind its arguments first.",
+                         self->descriptor->name);
+}
+
+static bool is_bound(const gts_granule *self)
+{
+    return self != NULL && self->steps != NULL;
+}
+
+int gts_granule_run(gts_granule *self, uint32_t step)
+{
+    return GTS_LIKELY(is_bound(self)) ? gts_step_run(self->steps[step]) : refuse_unbound(self);
+}
+
+int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
+{
+    if (GTS_UNLIKELY(!is_bound(self)))
+        return refuse_unbound(self);
+    const gts_granule_scalar *const scalar = &self->descriptor->scalars[index];
+    const size_t size = gts_dtype_size(scalar->dtype);
+    if (GTS_LIKELY(memcmp(&self->values[index], value, size) == 0))
+        return 0;
+    GTS_TRY(gts_step_set_scalar(self->all, scalar->name, scalar->dtype, value));
+    memcpy(&self->values[index], value, size);
+    return 0;
+}
+
+static int find_array(const gts_granule *self, const char *name, uint32_t *index)
+{
+    if (self == NULL)
+        return refuse_unbound(self);
+    for (*index = 0; *index < self->descriptor->array_count; ++*index) {
+        if (strcmp(self->descriptor->arrays[*index].name, name) == 0)
+            return 0;
+    }
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Granule '%s' has no array '%s'.", self->descriptor->name,
+                         name);
+}
+
+int gts_granule_array(const gts_granule *self, const char *name, gts_array *array)
+{
+    uint32_t index;
+    GTS_TRY(find_array(self, name, &index));
+    if (self->descriptor->arrays[index].is_argument && !is_bound(self))
+        return refuse_unbound(self);
+    *array = self->arrays[index];
+    return 0;
+}
+
+int gts_granule_refuse_pointer(const gts_granule *self, const char *name, gts_dtype dtype, int32_t rank)
+{
+    gts_array array;
+    GTS_TRY(gts_granule_array(self, name, &array));
+    return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                         "Array '%s' of granule '%s' has type '%s' and %d axes: a pointer of type '%s' with %" PRId32
+                         " axes cannot point to it.",
+                         name, self->descriptor->name, gts_dtype_name(array.dtype), array.rank, gts_dtype_name(dtype),
+                         rank);
+}
+
+int gts_granule_swap(gts_granule *self, const char *a, const char *b)
+{
+    uint32_t first, second;
+    if (!is_bound(self))
+        return refuse_unbound(self);
+    GTS_TRY(find_array(self, a, &first));
+    GTS_TRY(find_array(self, b, &second));
+    if (self->descriptor->arrays[first].is_argument != self->descriptor->arrays[second].is_argument)
+        return gts_error_set(
+            &gts_own_error, GTS_VALUE_ERROR,
+            "Arrays '%s' and '%s' of granule '%s' cannot be swapped: one is an argument, whose memory is "
+            "the host's, and the granule keeps the other one.",
+            a, b, self->descriptor->name);
+    GTS_TRY(gts_step_swap(self->all, self->arrays[first].data, self->arrays[second].data));
+    const gts_array old = self->arrays[first];
+    self->arrays[first] = self->arrays[second];
+    self->arrays[second] = old;
+    return 0;
+}

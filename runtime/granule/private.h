@@ -1,0 +1,33 @@
+/* Inside the runtime: the members of a granule, and the memory of its kept arrays. */
+#pragma once
+
+#include "gtstub/granule.h"
+
+/* The memory of kept arrays: those that no step writes are shared with other processes. */
+typedef struct gts_kept {
+    void *file; /* mapped: the head of the file, and the arrays that are not written */
+    size_t file_size;
+    void *written; /* mapped privately: the arrays that are written, and those that are zero at the start */
+    size_t written_size;
+} gts_kept;
+
+struct gts_granule {
+    const gts_granule_descriptor *descriptor;
+    gts_program **programs; /* [program_count] */
+    gts_array *arrays;      /* [array_count], as they are now; an argument has no memory before it is bound */
+    uint64_t *values;       /* [scalar_count], each in the first bytes of an element */
+    gts_kept kept;
+    gts_step **steps; /* [step_count]; NULL unless the granule is bound */
+    gts_step *all;    /* contains all steps, to change them at once */
+};
+
+/*
+ * Maps the arrays that the file `kept.bin` of a folder has, and sets the addresses of the kept arrays, whose other members
+ * are set. Returns 0, or -1 with gts_own_error.
+ */
+int gts_kept_map(gts_kept *, const gts_granule_descriptor *, const char *folder, gts_array *arrays);
+
+void gts_kept_unmap(gts_kept *);
+
+/* The first feature of a list, separated by blanks, that this CPU lacks; of length 0 if it has all or they are not known. */
+size_t gts_lacks_feature(const char *needed, const char **lacking);
