@@ -32,7 +32,7 @@ class Granule:
     arrays of the steps, which begin with the values that they have when `export` is called. `kept` names them, as
     `arguments` does; the others are called as an argument of a program.
 
-    `scalars` are the scalars that the host passes to the steps, by their names in the programs. All others are constant.
+    `scalars` are the scalars that the host passes to the steps, by their names in the programs. Others are constant.
 
     A function in a step is a hook: `hooks={"exchange": exchange}` names it, and the host passes a function of its own.
 
