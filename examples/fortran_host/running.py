@@ -50,9 +50,9 @@ class Run:
                 yield f"'{path.stem}' differs by at most {np.max(np.abs(found - wanted)):.1e}"
 
 
-def run_host(build: Path, state: Path, results: Path, way: str) -> Run:
-    """The host without Python: it gets an environment without a word of it. `way` is 'calls' or 'step'."""
-    return _host([build / "fortran_host", state, build, results, Path(way)], {"PATH": os.environ["PATH"]}, results)
+def run_host(build: Path, state: Path, granule: Path, results: Path) -> Run:
+    """The host without Python: it gets an environment without a word of it."""
+    return _host([build / "fortran_host", state, granule, results], {"PATH": os.environ["PATH"]}, results)
 
 
 def run_embedded(build: Path, state: Path, results: Path, gtstub: bool) -> Run:

@@ -75,13 +75,14 @@ def collect(
     steps: Mapping[str, _host.Step],
     names: Set[str],
     arguments: Mapping[str, Layout],
-    scalars: Sequence[str],
+    scalars: Mapping[str, str],
     hooks: Mapping[str, Callable[..., object]],
     kept: Mapping[str, Layout],
 ) -> Collected:
     """
     The granule of steps. `arguments` are the arrays that the host passes; those of `names` must be in a step, others
-    may be. `kept` names arrays that the granule keeps. Raises GranuleError.
+    may be. `scalars` are the arguments of programs that the host passes, by its names. `kept` names arrays that the
+    granule keeps. Raises GranuleError.
     """
     return _Collector(name, names, arguments, scalars, hooks).collect(steps, kept)
 
@@ -92,12 +93,12 @@ class _Collector:
         name: str,
         names: Set[str],
         arguments: Mapping[str, Layout],
-        scalars: Sequence[str],
+        scalars: Mapping[str, str],
         hooks: Mapping[str, Callable[..., object]],
     ) -> None:
         self._name = name
         self._names = names
-        self._scalars = list(scalars)
+        self._scalars = {argument: name for name, argument in scalars.items()}
         self._hooks = dict(hooks)
         self._values: dict[str, tuple[Constant, _Place]] = {}
         self._programs: dict[Path, tuple[GranuleProgram, CallPlan]] = {}
@@ -266,13 +267,13 @@ class _Collector:
                 f"scalar '{leaf.path}' is {value.value!r} of type '{value.dtype}' here, and {first.value!r} of type "
                 f"'{first.dtype}' at position {at.position} of step '{at.step}', '{at.program}'"
             )
-        return Variable(self._scalars.index(leaf.path))
+        return Variable(list(self._scalars).index(leaf.path))
 
     def _scalar(self, path: str) -> GranuleScalar:
         if path not in self._values:
             raise GranuleError(f"No program of granule '{self._name}' has the scalar '{path}'.")
         value, _ = self._values[path]
-        return GranuleScalar(Names().new(path), path, value.dtype, value.value)
+        return GranuleScalar(Names().new(self._scalars[path]), path, value.dtype, value.value)
 
     # --- Programs -----------------------------------------------------------------------------------------------------
 
