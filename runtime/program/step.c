@@ -27,6 +27,11 @@ int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, co
     return -1;
 }
 
+int gts_step_set_error(gts_error_kind kind, const char *text)
+{
+    return gts_error_set(&gts_own_error, kind, "%s", text);
+}
+
 int gts_step_enter(gts_step *self)
 {
     if (GTS_UNLIKELY(self == NULL))
@@ -53,7 +58,7 @@ static int call_array_function(void *data)
     return role->array_function(role->data, role->arrays);
 }
 
-static gts_step *keep(gts_step *self)
+gts_step *gts_step_keep(gts_step *self)
 {
     if (self != NULL)
         (void)__atomic_add_fetch(&self->references, 1, __ATOMIC_RELAXED);
@@ -100,7 +105,7 @@ static gts_role *new_role(const gts_action *action)
                 : action->step != NULL ? "step"
                                        : "function",
         .name = memcpy((char *)role->arrays + arrays, name, length),
-        .step = keep(action->step),
+        .step = gts_step_keep(action->step),
         .array_function = action->array_function,
         .data = action->data,
         .array_count = action->array_count,
@@ -228,11 +233,16 @@ int gts_step_run(gts_step *self)
 {
     if (GTS_UNLIKELY(gts_step_enter(self) != 0))
         return -1;
-    size_t position;
-    int status = GTS_UNLIKELY(gts_step_is_timed()) ? gts_step_do_timed(self, &position, act)
+    int status;
+    if (self->host != NULL) {
+        status = GTS_LIKELY(gts_step_check_access(self) == 0) ? self->host->run(self) : -1;
+    } else {
+        size_t position;
+        status = GTS_UNLIKELY(gts_step_is_timed()) ? gts_step_do_timed(self, &position, act)
                                                    : gts_step_do(self, &position, act, start, NULL);
-    if (GTS_UNLIKELY(status != 0))
-        status = fail(self, position, status);
+        if (GTS_UNLIKELY(status != 0))
+            status = fail(self, position, status);
+    }
     gts_step_leave(self);
     return status;
 }
