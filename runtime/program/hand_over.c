@@ -92,20 +92,6 @@ int gts_step_hand_over(gts_step *self, const char *name)
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
-int gts_step_check_access(const gts_step *self)
-{
-    static const char *const REASONS[] = {
-        [GTS_STEP_TAKEN_BACK] = "it was taken back",
-        [GTS_STEP_OF_PARENT] = "it was handed over before this process was forked",
-        [GTS_STEP_HOST_ENDED] = "Python has ended",
-    };
-    const gts_step_access access = __atomic_load_n(&self->access, __ATOMIC_RELAXED);
-    if (GTS_LIKELY(access == GTS_STEP_HANDED_OVER))
-        return 0;
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be used: %s.", self->name,
-                         REASONS[access]);
-}
-
 /* A libgtstub in this process besides this one. */
 typedef struct other_copy {
     const void *own; /* where this one begins */

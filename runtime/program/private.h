@@ -99,11 +99,6 @@ int gts_bound_change_scalar(gts_program *program, void *args, const void *scalar
 /* Refuses a bound call that is NULL, or whose program was closed. Returns -1. */
 GTS_COLD int gts_bound_refuse_closed(const gts_bound_call *call);
 
-/* ---- hand_over.c ----------------------------------------------------------------------------------------------- */
-
-/* For C and Fortran: refuses a step, which was entered, that its host has taken back. */
-int gts_step_check_access(const gts_step *self);
-
 /* ---- handle.c -------------------------------------------------------------------------------------------------- */
 
 /* Ends the SDFG's handle, if there is one. */
@@ -137,6 +132,9 @@ void gts_watch_forks(void);
 
 /* Adds a reference to a step, which may be NULL; gts_step_free() gives it back. */
 gts_step *gts_step_keep(gts_step *self);
+
+/* For C and Fortran: refuses a step, which was entered, that its host has taken back. */
+int gts_step_check_access(const gts_step *self);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 

@@ -29,7 +29,9 @@ int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, co
 
 int gts_step_set_error(gts_error_kind kind, const char *text)
 {
-    return gts_error_set(&gts_own_error, kind, "%s", text);
+    gts_own_error.kind = kind;
+    (void)snprintf(gts_own_error.message, sizeof gts_own_error.message, "%s", text);
+    return -1;
 }
 
 int gts_step_enter(gts_step *self)
@@ -43,6 +45,20 @@ int gts_step_enter(gts_step *self)
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                          "Step '%s' is running, in another thread or because one of its functions uses it.",
                          self->name);
+}
+
+int gts_step_check_access(const gts_step *self)
+{
+    static const char *const REASONS[] = {
+        [GTS_STEP_TAKEN_BACK] = "it was taken back",
+        [GTS_STEP_OF_PARENT] = "it was handed over before this process was forked",
+        [GTS_STEP_HOST_ENDED] = "Python has ended",
+    };
+    const gts_step_access access = __atomic_load_n(&self->access, __ATOMIC_RELAXED);
+    if (GTS_LIKELY(access == GTS_STEP_HANDED_OVER))
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be used: %s.", self->name,
+                         REASONS[access]);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */

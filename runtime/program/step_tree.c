@@ -54,7 +54,7 @@ static int add_step(gts_step_tree *self, gts_step *step)
     if (steps == NULL)
         return refuse_memory();
     self->steps = steps;
-    if (self->step_count > 0 && step->host != steps[0]->host)
+    if (self->step_count > 0 && (step->owner != NULL) != (steps[0]->owner != NULL))
         return refuse_other_host(steps[0], step);
     if (gts_step_enter(step) != 0)
         return -1;

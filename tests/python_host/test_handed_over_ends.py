@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,12 @@ from gtstub.toolchain.compiler import Toolchain
 from tests.support.handed_over import (
     RUNTIME_ERROR,
     VALUE_ERROR,
-    CError,
     CStep,
     build_host,
     in_thread,
     refused,
 )
-from tests.support.hosting import run_script
+from tests.support.hosting import Bound, good_arguments, run_script
 from tests.support.scale_program import PROGRAM, SDFG, build_library
 from tests.support.stubs import build_stub
 
@@ -117,7 +117,7 @@ def test_two_threads(library: Path, scale: _host.Program, now: np.ndarray, new: 
     def check() -> None:
         assert in_it.wait(60)
         assert in_thread(host, "step") == busy
-        for use in (step, lambda: step.set(factor=3.0), lambda: gtstub.take_back("step")):
+        for use in (step, partial(step.set, factor=3.0), partial(gtstub.take_back, "step")):
             with pytest.raises(RuntimeError, match=busy):
                 use()
         may_go.set()
@@ -162,19 +162,38 @@ def test_threads_take_turns(library: Path, scale: _host.Program, now: np.ndarray
     assert count[0] > 3
 
 
+def test_programs_that_read_objects_run_with_the_gil(library: Path, bound: Bound) -> None:
+    """A zero-dimensional field, whose value may change, and gt4py's metrics."""
+    host = ctypes.CDLL(str(library))
+    arguments, namespace, samples = good_arguments(), {"LEVEL": 0}, list[float]()
+    program = bound.load()
+    program.set_metrics(namespace, "LEVEL", 10, samples.append)
+    with gtstub.hand_over(gtstub.Step([program.bind(**arguments)]), "step"):
+        for value in (2.5, 3.5):
+            arguments["x"][1][1][...] = value
+            assert in_thread(host, "step") == ""
+            assert bound.last()["x_1_1"] == value
+        namespace["LEVEL"] = 10
+        assert in_thread(host, "step", 2) == ""
+    assert len(samples) == 2
+
+
 # --- Processes --------------------------------------------------------------------------------------------------------
 
 
+def exit_child() -> None:
+    os._exit(7)
+
+
 def in_child(function: Callable[[], None]) -> None:
+    """Runs a function in a forked child, which must end by exit_child()."""
     child = os.fork()
     if child == 0:
-        status = 1
         try:
             function()
-            status = 0
         finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_after_a_fork(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
@@ -185,12 +204,9 @@ def test_after_a_fork(scale: _host.Program, now: np.ndarray, new: np.ndarray) ->
                 use()
         gtstub.take_back("step")
         c.free()
-        with gtstub.hand_over(gtstub.Step([calls.append], "own"), "step"):
-            own = CStep("step")
-            with pytest.raises(CError, match="TypeError"):
-                own.run()
+        with gtstub.hand_over(gtstub.Step([exit_child], "own"), "step"):
+            CStep("step").run()
 
-    calls: list[None] = []
     with gtstub.hand_over(gtstub.Step([scale.bind(now, 2.0, new)], "dynamics"), "step"):
         c = CStep("step")
         in_child(child)
@@ -221,10 +237,16 @@ def test_another_copy_of_the_runtime(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-import ctypes, sys
+import atexit, ctypes, sys
 import numpy as np
 import gtstub
 from gtstub import _host
+def hand_over():
+    try:
+        gtstub.hand_over(gtstub.Step([], "late"), "late")
+    except RuntimeError as error:
+        print(error, flush=True)
+atexit.register(hand_over)
 _, stub, library, host, use = sys.argv
 program = _host.load(stub, library)
 step = gtstub.Step([program.bind(np.ones(5), 2.0, np.zeros(5)), list], "dynamics")
@@ -237,6 +259,7 @@ assert getattr(ctypes.CDLL(host), use)(b"dynamics") == 0
 def test_after_python_has_ended(parts: tuple[Path, Path], library: Path, use: str) -> None:
     ended = "Step 'dynamics' cannot be used: Python has ended."
     lines = run_script(SCRIPT, *parts, library, use).splitlines()
+    assert lines.pop(0) == "Step 'late' cannot be handed over at the end of the interpreter."
     if use == "use_at_exit_too":  # a thread was running the step again and again
         assert lines.pop(0) == ended
     assert lines == [

@@ -24,6 +24,7 @@ from tests.support.handed_over import (
     VALUE_ERROR,
     CError,
     CStep,
+    build_fortran_host,
     build_host,
     in_thread,
     refused,
@@ -170,6 +171,28 @@ def test_a_step_of_c_contains_one(scale: _host.Program, now: np.ndarray, new: np
     ):
         c.run()
     c.free()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_fortran(tmp_path: Path, scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    host = ctypes.CDLL(str(build_fortran_host(tmp_path)))
+    text = ctypes.create_string_buffer(1024)
+    arguments = (ctypes.c_double(3.0), *(ctypes.c_void_p(each.ctypes.data) for each in (now, new)), text)
+    assert host.use_step(*arguments) == VALUE_ERROR
+    assert text.value == b"No step was handed over as 'step', nor under any other name."
+    step = gtstub.Step([scale.bind(now, 2.0, new)], "dynamics")
+    with gtstub.hand_over(step, "step"):
+        assert host.use_step(*arguments) == 0
+        assert (new.tolist(), now.tolist()) == ([3.0] * N, [9.0] * N)
+        step.actions = [lambda: exchange(new)]
+        assert host.run_again(text) == RUNTIME_ERROR
+        assert text.value == (
+            b"Step 'dynamics' has stopped at position 1 of 1, function 'test_fortran.<locals>.<lambda>': "
+            b"LookupError: no neighbor. No position has run."
+        )
+    assert host.run_again(text) == RUNTIME_ERROR
+    assert text.value == b"Step 'dynamics' cannot be used: it was taken back."
+    host.free_step()
 
 
 # --- Names and lifetimes ----------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from gtstub.abi import SONAME
-from gtstub.install import INCLUDE, LIBRARIES
+from gtstub.install import FORTRAN, INCLUDE, LIBRARIES
 from tests.support.checkout import ROOT
+from tests.support.fortran_hosts import MODULES
+from tests.support.programs import need
 
 TYPE_ERROR, VALUE_ERROR, RUNTIME_ERROR = 1, 2, 3
 
@@ -72,6 +74,18 @@ def build_host(folder: Path) -> Path:
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-shared", "-fPIC", "-pthread", "-I", str(INCLUDE)]
     command = ["cc", *flags, str(source), "-L", str(LIBRARIES), f"-l:{SONAME}", "-o", str(output)]
     subprocess.run(command, check=True)
+    return output
+
+
+def build_fortran_host(folder: Path) -> Path:
+    """A library of Fortran that uses the module `gtstub`."""
+    need("gfortran")
+    output = folder / "libfortranhost.so"
+    modules = [FORTRAN / f"{name}.f90" for name in MODULES]
+    source = ROOT / "tests" / "python_host" / "host_of_steps.f90"
+    flags = ["-std=f2018", "-Wall", "-Wextra", "-Werror", "-g", "-shared", "-fPIC", "-J", folder]
+    command = ["gfortran", *flags, *modules, source, "-L", LIBRARIES, f"-l:{SONAME}", "-o", output]
+    subprocess.run(list(map(str, command)), check=True)
     return output
 
 

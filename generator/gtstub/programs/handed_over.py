@@ -19,9 +19,7 @@ class HandedOver:
     def __enter__(self) -> HandedOver:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         take_back(self.name)
 
 

@@ -128,8 +128,8 @@ struct gts_step {
     unsigned int is_running;   /* or is being changed */
     unsigned int references;   /* of the host, of hosts that have found it, and of the steps that contain this one */
     uint64_t id;               /* > 0; no other step of the process ever has it */
-    const gts_step_host *host; /* NULL for a step of C or Fortran */
-    void *owner;               /* the object of the host; it is there while the step is handed over */
+    const gts_step_host *host; /* NULL until the step is handed over */
+    void *owner;               /* an object, which is there while the step is handed over; NULL in C and Fortran */
     gts_step_access access;    /* by C and Fortran. It changes while the step is entered, or when its host ends */
 };
 

@@ -119,7 +119,7 @@ static int swap(gts_step *step, const void *a, const void *b)
     return end_change(self, gil, gts_py_swap_memory_in_step(self, a, b));
 }
 
-const gts_step_host gts_py_step_host = {run_entered, set_scalar, swap};
+static const gts_step_host HOST = {run_entered, set_scalar, swap};
 
 /* ---- Handing over ---------------------------------------------------------------------------------------------- */
 
@@ -139,6 +139,7 @@ PyObject *gts_py_hand_over(PyObject *module, PyObject *args)
     if (have_steps_ended)
         return PyErr_Format(PyExc_RuntimeError, "Step '%s' cannot be handed over at the end of the interpreter.",
                             step->name);
+    step->host = &HOST;
     if (gts_step_hand_over(step, name) != 0)
         return gts_py_answer(-1);
     Py_INCREF(object);

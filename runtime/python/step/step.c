@@ -205,7 +205,6 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
         Py_DECREF(self);
         return NULL;
     }
-    self->step->host = &gts_py_step_host;
     self->step->owner = self;
     note_programs(self);
     return (PyObject *)self;

@@ -113,8 +113,6 @@ int gts_py_swap_memory_in_step(PyObject *self, const void *a, const void *b);
 
 /* ---- hand_over.c ----------------------------------------------------------------------------------------------- */
 
-/* Of every step. */
-extern const gts_step_host gts_py_step_host;
 PyObject *gts_py_hand_over(PyObject *module, PyObject *args);
 PyObject *gts_py_take_back(PyObject *module, PyObject *name);
 PyObject *gts_py_end_steps(PyObject *module, PyObject *unused);
