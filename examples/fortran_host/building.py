@@ -72,7 +72,7 @@ def build(folder: Path, bindings: Path | None) -> Path:
 def make_bindings(folder: Path) -> Path:
     """py2fgen's Fortran module and library for the functions of embedded.py."""
     folder.mkdir(parents=True, exist_ok=True)
-    functions = "torus_init,diffusion_init,diffusion_run"
+    functions = "torus_init,diffusion_init,diffusion_run,diffusion_hand_over"
     command = [sys.executable, "-m", "icon4py.tools.py2fgen", "examples.fortran_host.embedded", functions]
     rpath = str(sysconfig.get_config_var("LIBDIR"))
     _run([*command, "icon4py_diffusion", "--output-path", folder, "--rpath", rpath])

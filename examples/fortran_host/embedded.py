@@ -1,6 +1,6 @@
 """
 What Fortran calls through embedded Python: icon4py's own `diffusion_init` and `diffusion_run`, which icon4py's py2fgen
-exports to Fortran.
+exports to Fortran; and what hands a step of the granule over, so that Fortran need not call Python for the next ones.
 
 icon4py's `grid_init` needs an MPI communicator and takes all tables of the grid; here the grid is the torus of
 examples/granule, so that both hosts run the very same SDFGs.
@@ -15,13 +15,15 @@ from icon4py.bindings import common, grid_wrapper, icon4py_export
 from icon4py.bindings.diffusion_wrapper import diffusion_init, diffusion_run
 from icon4py.model.atmosphere.diffusion import diffusion
 from icon4py.model.common import dimension as dims
+from icon4py.model.common import field_type_aliases as fa
 from icon4py.model.common import model_backends
 from icon4py.model.common.decomposition.definitions import SingleNodeExchange
 
+import gtstub
 from examples.granule.torus import Torus
 from gtstub.frameworks import icon4py as gtstub_icon4py
 
-__all__ = ["diffusion_init", "diffusion_run", "torus_init"]
+__all__ = ["diffusion_hand_over", "diffusion_init", "diffusion_run", "torus_init"]
 
 
 @icon4py_export.export
@@ -35,6 +37,28 @@ def torus_init(vct_a: gtx.Field[gtx.Dims[dims.KDim], gtx.float64]) -> None:
         cell_geometry=torus.cell_params(),
         exchange_runtime=SingleNodeExchange(),
     )
+
+
+Cells = gtx.Field[gtx.Dims[dims.CellDim, dims.KDim], gtx.float64]
+
+
+@icon4py_export.export
+def diffusion_hand_over(
+    w: Cells,
+    vn: fa.EdgeKField[gtx.float64],
+    exner: Cells,
+    theta_v: Cells,
+    rho: Cells,
+    hdef_ic: Cells,
+    div_ic: Cells,
+    dwdx: Cells,
+    dwdy: Cells,
+    dtime: gtx.float64,
+) -> None:
+    """Runs `diffusion_run` once, not for the first step, and hands over what it does with Fortran's arrays."""
+    fields = (w, vn, exner, theta_v, rho, hdef_ic, div_ic, dwdx, dwdy)
+    step = gtstub.capture(lambda: diffusion_run(*fields, dtime, False), name="nh_hdiff_run")
+    gtstub.hand_over(step, "nh_hdiff_run")
 
 
 def use_gtstub() -> None:

@@ -79,10 +79,16 @@ def main() -> int:
     if left_out:
         console.print(f"Embedded Python is left out: {left_out}\n")
     else:
-        for name, gtstub in ((report.EMBEDDED_GTSTUB, True), (report.EMBEDDED_GT4PY, False)):
+        for name, gtstub, way in (
+            (report.EMBEDDED_GTSTUB, True, ""),
+            (report.HANDED_OVER, True, "handed"),
+            (report.EMBEDDED_GT4PY, False, ""),
+        ):
             if not gtstub:
                 console.print("gt4py builds what is not there yet, in the first nh_hdiff_init")
-            embedded = partial(running.run_embedded, build, FOLDER / "state", FOLDER / "results-embedded", gtstub)
+            embedded = partial(
+                running.run_embedded, build, FOLDER / "state", FOLDER / f"results-embedded{way}", gtstub, way
+            )
             runs[name] = calmest(name, embedded)
             good &= check(runs[name], expected)
 

@@ -118,6 +118,15 @@ def test_embedded_python_gives_the_same_and_is_in_its_process(demo: Demo) -> Non
     assert embedded.timers["nh_hdiff_run"].calls == STEPS
 
 
+@pytest.mark.skipif(bool(building.missing_for_embedding()), reason=building.missing_for_embedding())
+def test_a_step_that_python_hands_over_gives_the_same(demo: Demo) -> None:
+    embedded = running.run_embedded(demo.build, demo.state, demo.folder / "results-handed", gtstub=True, way="handed")
+    assert len(list(embedded.results.glob("*.bin"))) == 9
+    assert list(embedded.problems(demo.expected)) == []
+    assert embedded.timers["nh_hdiff_run"].calls == STEPS - 1
+    assert embedded.timers["nh_hdiff_hand_over"].calls == 1
+
+
 def test_a_step_from_c_is_that_of_the_granule(demo: Demo) -> None:
     """What the step of the granule is measured by; measure() itself compares the fields."""
     measured = measure(demo.build, demo.state, demo.granule, demo.folder, rounds=2)
