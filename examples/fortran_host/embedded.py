@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 import gt4py.next as gtx
-from icon4py.bindings import common, grid_wrapper, icon4py_export
+from icon4py.bindings import common, diffusion_wrapper, grid_wrapper, icon4py_export
 from icon4py.bindings.diffusion_wrapper import diffusion_init, diffusion_run
 from icon4py.model.atmosphere.diffusion import diffusion
+from icon4py.model.atmosphere.diffusion.diffusion_states import DiffusionDiagnosticState
 from icon4py.model.common import dimension as dims
 from icon4py.model.common import field_type_aliases as fa
 from icon4py.model.common import model_backends
 from icon4py.model.common.decomposition.definitions import SingleNodeExchange
+from icon4py.model.common.states.prognostic_state import PrognosticState
 
 import gtstub
 from examples.granule.torus import Torus
@@ -55,9 +57,11 @@ def diffusion_hand_over(
     dwdy: Cells,
     dtime: gtx.float64,
 ) -> None:
-    """Runs `diffusion_run` once, not for the first step, and hands over what it does with Fortran's arrays."""
-    fields = (w, vn, exner, theta_v, rho, hdef_ic, div_ic, dwdx, dwdy)
-    step = gtstub.capture(lambda: diffusion_run(*fields, dtime, False), name="nh_hdiff_run")
+    """Does a step that is not the first, as `diffusion_run` does, and hands over what it does with Fortran's arrays."""
+    prognostic = PrognosticState(rho=rho, w=w, vn=vn, exner=exner, theta_v=theta_v)
+    diagnostic = DiffusionDiagnosticState(hdef_ic=hdef_ic, div_ic=div_ic, dwdx=dwdx, dwdy=dwdy)
+    granule = diffusion_wrapper.granule.diffusion
+    step = gtstub.capture(lambda: granule.run(diagnostic, prognostic, dtime, initial_run=False), name="nh_hdiff_run")
     gtstub.hand_over(step, "nh_hdiff_run")
 
 

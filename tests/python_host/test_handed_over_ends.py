@@ -196,6 +196,7 @@ def in_child(function: Callable[[], None]) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # the thread of no_deadlock
 def test_after_a_fork(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
     def child() -> None:
         message = "Step 'dynamics' cannot be used: it was handed over before this process was forked."

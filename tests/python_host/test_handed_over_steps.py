@@ -76,6 +76,7 @@ def new() -> np.ndarray:
 
 
 def test_a_host_finds_the_step_in_its_own_libgtstub(library: Path, scale: _host.Program, now: Any, new: Any) -> None:
+    """The process does not load the host's libgtstub, because it has one of this name, which Python uses."""
     host = ctypes.CDLL(str(library))
     with gtstub.hand_over(gtstub.Step([scale.bind(now, 2.0, new)], "dynamics"), "step"):
         assert in_thread(host, "step", 2) == ""

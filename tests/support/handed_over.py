@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from gtstub.abi import SONAME
-from gtstub.install import FORTRAN, INCLUDE, LIBRARIES
+from gtstub.install import FORTRAN, INCLUDE, LIBRARIES, RUNTIME
 from tests.support.checkout import ROOT
 from tests.support.fortran_hosts import MODULES
 from tests.support.programs import need
@@ -68,11 +69,12 @@ def refused(kind: int, message: str) -> Iterator[None]:
 
 
 def build_host(folder: Path) -> Path:
-    """A library of C that runs steps in its own threads, linked with the runtime."""
+    """A library of C that runs steps in its own threads, linked with a libgtstub of its own: another file."""
+    shutil.copy(RUNTIME, folder)
     output = folder / "libhost.so"
     source = ROOT / "tests" / "python_host" / "host_of_steps.c"
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-shared", "-fPIC", "-pthread", "-I", str(INCLUDE)]
-    command = ["cc", *flags, str(source), "-L", str(LIBRARIES), f"-l:{SONAME}", "-o", str(output)]
+    command = ["cc", *flags, str(source), "-L", str(folder), f"-l:{SONAME}", "-Wl,-rpath,$ORIGIN", "-o", str(output)]
     subprocess.run(command, check=True)
     return output
 
