@@ -49,7 +49,7 @@ RESERVED = KINDS.union(
 
 STEP_NAMES = frozenset(
     (
-        *("bind", "close", "get", "handle", "open", "swap", "t", "unbind"),  # of the Fortran type
+        *("bind", "close", "get", "granule", "handle", "open", "swap", "t", "unbind"),  # of the Fortran module
         *("arguments", "fortran_bind", "fortran_get", "hooks"),  # of C
         *(f"get_{dtype}" for dtype in DTYPES),
         *(kind.removeprefix("c_") for kind in (*KINDS, "c_string")),

@@ -259,7 +259,7 @@ def test_the_code_of_every_accepted_name_compiles(folder: Path) -> None:
     hooks = [name for name in arguments if name != "value"]  # of which one is an argument beside the hooks
     compile_(description(["run"], arguments, [], ["exchange"]), folder)
     compile_(description(["run"], ["value"], names, hooks), folder)
-    compile_(description(steps, ["u"], names, ["exchange"]), folder)
+    compile_(description(steps, ["u"], ["dt"], ["exchange"]), folder)
     compile_(description(["run"], [], [], []), folder)
 
 
