@@ -39,7 +39,8 @@ def export(diffusion: Diffusion, folder: Path) -> Path:
     """Exports the initial step and the others, from the state as it is now. Returns the folder."""
     before = {name: array.copy() for name, array in fields(diffusion).items()}
     steps = {
-        "run_initial": gtstub.capture(lambda: diffusion.step(0), name="diffusion, initial"),
+        # The initial step allocates two arrays of its own, so that two calls differ. The granule keeps them.
+        "run_initial": gtstub.capture(lambda: diffusion.step(0), name="diffusion, initial", verify=False),
         "run": gtstub.capture(lambda: diffusion.step(1), name="diffusion"),
     }
     for name, array in fields(diffusion).items():

@@ -35,7 +35,9 @@ def make_entry(cache: Cache, number: int) -> Entry:
     """The entry of a program that takes ARRAYS arrays of the host and as many others, and does nothing."""
     name = f"program_{number}"
     names = [f"{kind}{letter}" for kind in ("host_", "kept_") for letter in NAMES[:ARRAYS]]
-    of_sdfg = sdfg(*(array(each, Axis(start=0, stride=1, size=SIZE), access="read") for each in sorted(names)), name=name)
+    of_sdfg = sdfg(
+        *(array(each, Axis(start=0, stride=1, size=SIZE), access="read") for each in sorted(names)), name=name
+    )
     of_program = program(name, **{each: field(K) for each in names})
     with cache.private_directory(f"{name}-{number:032x}") as private:
         folder = private / "entry"

@@ -26,7 +26,7 @@ from gtstub.granule.description import (
     Variable,
 )
 from gtstub.granule.memory import Layout, section_of
-from gtstub.granule.naming import Names, check_name, layout_of
+from gtstub.granule.naming import Names, check_names, layout_of, reserved_names
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf, StaticLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_in, sdfg_in
@@ -108,15 +108,17 @@ class _Collector:
     def collect(self, steps: Mapping[str, _host.Step], kept: Mapping[str, Layout]) -> Collected:
         found = self._read_layouts(steps)
         self._add_arguments(found)
+        check_names(self._name, steps, self._hooks, [array.name for array in self._arrays])
         self._add_kept(found)
         made = tuple(self._step(name, step) for name, step in steps.items())
         self._check_tables(made)
         self._name_kept(kept)
+        names = Names(reserved_names(self._name, steps))
         description = Description(
             name=self._name,
             arrays=tuple(map(_described, self._arrays)),
             programs=tuple(program for program, _ in self._programs.values()),
-            scalars=tuple(self._scalar(each) for each in self._scalars),
+            scalars=tuple(self._scalar(each, names) for each in self._scalars),
             hooks=tuple(self._hooks),
             steps=made,
         )
@@ -143,7 +145,6 @@ class _Collector:
                 if is_object:
                     continue
                 raise GranuleError(f"No step of granule '{self._name}' has the array of argument '{name}'.")
-            check_name("argument", name, self._name)
             for other in self._arrays:
                 if layout.overlaps(other.layout):
                     raise GranuleError(
@@ -180,10 +181,7 @@ class _Collector:
         return None
 
     def _name_kept(self, kept: Mapping[str, Layout]) -> None:
-        names = Names()
-        for array in self._arrays:
-            if array.is_argument:
-                names.take(array.name)
+        names = Names(array.name for array in self._arrays if array.is_argument)
         given = {layout: name for name, layout in kept.items()}
         for array in self._arrays:
             if array.name:
@@ -269,11 +267,11 @@ class _Collector:
             )
         return Variable(list(self._scalars).index(leaf.path))
 
-    def _scalar(self, path: str) -> GranuleScalar:
+    def _scalar(self, path: str, names: Names) -> GranuleScalar:
         if path not in self._values:
             raise GranuleError(f"No program of granule '{self._name}' has the scalar '{path}'.")
         value, _ = self._values[path]
-        return GranuleScalar(Names().new(self._scalars[path]), path, value.dtype, value.value)
+        return GranuleScalar(names.of_scalar(self._scalars[path]), path, value.dtype, value.value)
 
     # --- Programs -----------------------------------------------------------------------------------------------------
 

@@ -11,10 +11,7 @@ from gtstub import _host
 from gtstub.errors import GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
-from gtstub.granule.naming import arrays_of, check_name, named_arrays
-
-OWN_NAMES = frozenset(("bind", "close", "get", "open", "swap", "t", "unbind"))
-"""What a granule of Fortran has besides its steps."""
+from gtstub.granule.naming import arrays_of, named_arrays
 
 
 class Granule:
@@ -50,14 +47,8 @@ class Granule:
         hooks: Mapping[str, Callable[..., object]] | None = None,
         kept: Any = None,
     ) -> None:
-        for kind, names in (("granule", [name]), ("step", steps), ("hook", hooks or ())):
-            for each in names:
-                check_name(kind, each, name)
         if not steps:
             raise GranuleError(f"Granule '{name}' has no steps.")
-        for each in steps:
-            if each.lower() in OWN_NAMES:
-                raise GranuleError(f"Step '{each}' of granule '{name}' needs another name: a granule has a '{each}'.")
         self.name = name
         self._steps = dict(steps)
         self._arguments = dict(arguments or {})
@@ -87,6 +78,6 @@ class Granule:
 
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""
-        arguments = named_arrays(self._arguments, self.name)
+        arguments = named_arrays(self._arguments, self.name, "argument")
         kept = {} if self._kept is None else arrays_of(self._kept)
         return collect(self.name, self._steps, set(self._arguments), arguments, self._scalars, self._hooks, kept)
