@@ -39,22 +39,23 @@ static const char *directory_of(const char *path, size_t *length)
 }
 
 /*
- * Writes the path that the only stub which is linked statically, and has its SDFG library in a directory, would have
- * there. `library` is the name of the SDFG library, or NULL. Returns 1 if this is about none of the linked stubs.
+ * Writes the path that a stub which is linked statically would have beside its SDFG library. `path` is a directory that
+ * has the library, whose name is then NULL, or the library. Returns 1 if this is about none of the linked stubs.
  */
-static int find_linked(const char *directory, size_t length, const char *library, char stub[PATH_MAX])
+static int find_linked(const char *path, const char *library, char stub[PATH_MAX])
 {
+    size_t length = strlen(path);
+    const char *const directory = library == NULL ? path : directory_of(path, &length);
     unsigned int count;
     const gts_linked_stub *const linked = gts_linked_beside(directory, length, library, &count);
     if (linked == NULL || (library != NULL && count == 0))
         return 1;
+    GTS_TRY(join(stub, directory, length, linked->file));
     if (count == 1)
-        return join(stub, directory, length, linked->file);
-    return gts_error_set(
-        &gts_own_error, GTS_RUNTIME_ERROR,
-        "Directory '%.*s' holds the SDFG libraries of %u stubs of this host, not of one; name the stub, "
-        "as '%.*s/%s'.",
-        (int)length, directory, count, (int)length, directory, linked->file);
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Path '%s' belongs to %u stubs of this host, not to one; name the stub, as '%s'.", path, count,
+                         stub);
 }
 
 /* Writes the path of the only stub in a directory to `stub`. */
@@ -72,7 +73,7 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     }
     (void)closedir(entries);
     if (status == 0 && count == 0)
-        status = find_linked(directory, strlen(directory), NULL, stub);
+        status = find_linked(directory, NULL, stub);
     if (status > 0 || (status == 0 && count > 1))
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "Directory '%s' holds %u call stubs (*_stub.so), not one; name the file.", directory,
@@ -113,10 +114,8 @@ static int find_stub(const char *path, char stub[PATH_MAX])
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", found, strerror(errno));
     if (exists && S_ISDIR(status.st_mode))
         return find_in(found, stub);
-    size_t length;
-    const char *const directory = directory_of(found, &length);
-    const char *const name = directory == found ? found + length + 1 : found;
-    const int result = find_linked(directory, length, name, stub);
+    const char *const slash = strrchr(found, '/');
+    const int result = find_linked(found, slash == NULL ? found : slash + 1, stub);
     if (result > 0)
         memcpy(stub, found, sizeof found);
     return result < 0 ? -1 : 0;

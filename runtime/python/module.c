@@ -111,8 +111,9 @@ static PyMethodDef FUNCTIONS[] = {
     {"bind", (PyCFunction)(void (*)(void))gts_py_bind, METH_VARARGS | METH_KEYWORDS,
      "bind(callable, /, *args, **kwargs)\n--\n\nReturns the bound call of the program that callable(*args, **kwargs) "
      "would call. It does not run."},
-    {"begin_capture", gts_py_begin_capture, METH_NOARGS,
-     "begin_capture()\n--\n\nBegins to capture the calls of programs in this thread; returns the capture."},
+    {"begin_capture", gts_py_begin_capture, METH_VARARGS,
+     "begin_capture(look=None, /)\n--\n\nBegins to capture the calls of programs in this thread; returns the capture. "
+     "Before each call, look(number) gets the number of the calls that have ended."},
     {"end_capture", gts_py_end_capture, METH_O,
      "end_capture(capture, /)\n--\n\nEnds to capture; returns the bound calls."},
     {"hand_over", gts_py_hand_over, METH_VARARGS,

@@ -102,7 +102,7 @@ def test_directory_without_an_sdfg_library(static: Project, tmp_path: Path) -> N
     assert run(static.build_folder / "host_c", tmp_path / "empty") == (
         1,
         "",
-        f"Directory '{tmp_path}/empty' holds the SDFG libraries of 0 stubs of this host, not of one; name the stub, as"
+        f"Path '{tmp_path}/empty' belongs to 0 stubs of this host, not to one; name the stub, as"
         f" '{tmp_path}/empty/scale_stub.so'.\n",
     )
 
@@ -208,7 +208,9 @@ def test_two_stubs_of_one_sdfg(roots: dict[str, Path], sources: Path) -> None:
     assert run(build / "host") == (0, "6\n", "")
     status, _, error = run(build / "host", library)
     assert status == 1
-    assert error.startswith(f"Directory '{sources}' holds the SDFG libraries of 2 stubs of this host, not of one;")
+    assert error.startswith(
+        f"Path '{library}' belongs to 2 stubs of this host, not to one; name the stub, as '{sources}/"
+    )
 
 
 MIXED = """

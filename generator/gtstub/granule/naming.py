@@ -1,6 +1,6 @@
 """
-The names of a granule: of the arrays that a user names, by itself, in a mapping, a sequence or an object whose attributes
-are arrays; and which names generated code can have.
+The names of a granule: of the arrays that a user names, by itself, in a mapping, a sequence or an object whose
+attributes are arrays; and which names generated code can have.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from gtstub.codegen.render import environment
 from gtstub.granule.description import Description, GranuleArray
 from gtstub.signature.dtypes import DType
 
-
 LONGEST_DECLARATION = 100
 """In characters; a longer one is on two lines."""
 

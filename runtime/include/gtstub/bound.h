@@ -30,7 +30,8 @@ typedef struct gts_binding {
     int (*bind)(struct gts_binding *, gts_program *);
     unsigned int generation;                           /* gts_forks when it began */
     struct gts_binding *outer;                         /* in which it began */
-    int (*after)(struct gts_binding *, gts_program *); /* what the host of the program does after each call; or NULL */
+    int (*before)(struct gts_binding *);               /* what the host of the program does before each call; or NULL */
+    int (*after)(struct gts_binding *, gts_program *); /* and after it */
 } gts_binding;
 
 /* The innermost binding of this thread; NULL if it does not bind. */

@@ -90,7 +90,7 @@ extern PyType_Spec gts_py_action_spec;
 void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
-PyObject *gts_py_begin_capture(PyObject *module, PyObject *unused);
+PyObject *gts_py_begin_capture(PyObject *module, PyObject *args);
 PyObject *gts_py_end_capture(PyObject *module, PyObject *capture);
 
 /* ---- step.c ---------------------------------------------------------------------------------------------------- */
