@@ -47,9 +47,7 @@ class FortranGranule:
 
 
 def render(granule: Description, digest: str, languages: Collection[str] = ("fortran",)) -> Mapping[str, str]:
-    """
-    The texts by file name. `digest` is that of granule.json.
-    """
+    """The texts by file name. `digest` is that of granule.json."""
 
     def name_of(arrays: Collection[int]) -> str:
         return ", ".join(granule.arrays[each].name for each in arrays)
