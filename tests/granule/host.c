@@ -33,7 +33,8 @@ static struct tiny_arguments arguments_of(input *from)
     return (struct tiny_arguments){
         .u = matrix(from->u, GTS_FLOAT64, ROWS, LEVELS),
         .w = matrix(from->w, GTS_FLOAT64, ROWS, LEVELS),
-        .line = {.data = from->line, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {POINTS}, .strides = {1}},
+        .line =
+            {.data = from->line, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {POINTS}, .strides = {1}},
         .edges = matrix(from->edges, GTS_FLOAT64, EDGES, LEVELS),
         .vertices = matrix(from->vertices, GTS_FLOAT64, VERTICES, LEVELS),
         .v2e = matrix(from->v2e, GTS_INT32, VERTICES, 2),
@@ -62,8 +63,8 @@ static void write_array(gts_granule *granule, const char *name)
 /* All arrays as they are now, where they are now. */
 static void write_arrays(gts_granule *granule)
 {
-    for (const char *const *name = (const char *const[]){"u", "w", "line", "edges", "vertices", "coefficients", "work",
-                                                         "history", NULL};
+    for (const char *const *name =
+             (const char *const[]){"u", "w", "line", "edges", "vertices", "coefficients", "work", "history", NULL};
          *name != NULL; ++name)
         write_array(granule, *name);
 }
@@ -237,10 +238,11 @@ static void bad_arguments(void)
             "with 15.");
     REFUSED((bad.line.data = line, bad.line.strides[0] = 2), GTS_VALUE_ERROR,
             "Granule 'tiny' cannot be bound at position 2 of step 'tiny_run': Argument 'x' of program "
-            "'tests_support_granule_programs_relax' must have stride 1 on axis 'axis_0', not 2.");
+            "'tests_support_granule_programs_relax' must have stride 1 on axis 0 ('axis_0'), not 2.");
     REFUSED(bad.edges.data = NULL, GTS_TYPE_ERROR, "Argument 'edges' of granule 'tiny' must be an array, not NULL.");
     REFUSED(memset(&bad.edges, 0, sizeof bad.edges), GTS_TYPE_ERROR,
-            "Argument 'edges' of granule 'tiny' must be an array of type 'float64' with 2 axes, not of type 'unknown' "
+            "Argument 'edges' of granule 'tiny' must be an array of type 'float64' with 2 axes, not of type 'unknown "
+            "dtype' "
             "with 0.");
     REFUSED(bad.u.dims[1] = "Edge", GTS_VALUE_ERROR,
             "Argument 'u' of granule 'tiny' must have dimension 'K', not 'Edge', on axis 1.");
@@ -252,24 +254,26 @@ static void bad_arguments(void)
     REFUSED(bad.w.data = bad.u.data, GTS_VALUE_ERROR,
             "Argument 'u' of granule 'tiny' shares memory with array 'w', but did not when the granule was exported, "
             "and a step writes one.");
-    REFUSED((bad.w.data = spare, bad.line.data = &spare[10]), GTS_VALUE_ERROR,
-            "Argument 'w' of granule 'tiny' shares memory with array 'line', but did not when the granule was exported, "
-            "and a step writes one.");
+    REFUSED(
+        (bad.w.data = spare, bad.line.data = &spare[10]), GTS_VALUE_ERROR,
+        "Argument 'w' of granule 'tiny' shares memory with array 'line', but did not when the granule was exported, "
+        "and a step writes one.");
     REFUSED(bad.index_base = 2, GTS_VALUE_ERROR, "The index base of granule 'tiny' must be 0 or 1, not 2.");
     gts_array kept;
     succeeds(gts_granule_array(granule, "history", &kept));
     REFUSED(bad.line.data = kept.data, GTS_VALUE_ERROR,
             "Argument 'line' of granule 'tiny' shares memory with array 'history', but did not when the granule was "
             "exported, and a step writes one.");
-    in.v2e[1][1] = EDGES;
-    REFUSED((void)0, GTS_VALUE_ERROR,
-            "...of program 'gather' has a value that is no index of 'edges', of size 6: 6 at (1, 1).");
-    in.v2e[1][1] = 0;
+    int32_t table[VERTICES][2] = {{0}, {0, EDGES}};
+    REFUSED(
+        bad.v2e.data = table, GTS_VALUE_ERROR,
+        "Granule 'tiny' cannot be bound at position 6 of step 'tiny_run': Connectivity 'V2E' of program 'gather' has "
+        "index 6 in row 1, column 1 (index base 0, see gts_set_index_base()), but argument 'a' has the indices 0 to "
+        "5 on axis 0 ('Edge')." HINT);
     refuses(tiny_bind(granule, &arguments, &(const struct tiny_hooks){.exchange = {NULL, NULL}}), GTS_TYPE_ERROR,
             "Hook 'exchange' of granule 'tiny' is missing: it must be a function.");
     refuses(tiny_bind(granule, &arguments, NULL), GTS_TYPE_ERROR,
             "Hook 'exchange' of granule 'tiny' is missing: it must be a function.");
-    in = read_input();
     succeeds(tiny_run(granule, 0.5));
     write_arrays(granule);
     gts_granule_close(&granule);
@@ -322,7 +326,7 @@ static void order(void)
             "Arrays 'u' and 'edges' of granule 'tiny' cannot be swapped: they differ in type, size or stride.");
     refuses(gts_granule_swap(granule, "coefficients", "work"), GTS_VALUE_ERROR,
             "Step 'tiny_run' cannot be changed at position 1, program 'mix': Argument 'out' of program 'mix' is "
-            "read-only, but the program writes it. Nothing has changed.");
+            "written by the program and must not be read-only. Nothing has changed.");
     gts_granule_unbind(granule);
     refuses(tiny_run(granule, 0.5), GTS_RUNTIME_ERROR, unbound);
     succeeds(tiny_bind(granule, &arguments, &HOOKS));
@@ -347,9 +351,10 @@ static void failing_hook(void)
     const struct tiny_arguments arguments = arguments_of(&bound);
     gts_granule *granule = opened();
     succeeds(tiny_bind(granule, &arguments, &(const struct tiny_hooks){.exchange = {fail_once, &distance}}));
-    refuses(tiny_run(granule, 0.5), GTS_RUNTIME_ERROR,
-            "Step 'tiny_run' has stopped at position 3 of 7, function 'exchange': it has returned 7. The positions 1 to "
-            "2 have run.");
+    refuses(
+        tiny_run(granule, 0.5), GTS_RUNTIME_ERROR,
+        "Step 'tiny_run' has stopped at position 3 of 7, function 'exchange': it has returned 7. The positions 1 to "
+        "2 have run.");
     gts_granule_close(&granule);
 }
 
@@ -398,8 +403,7 @@ static void after_fork(void)
     succeeds(tiny_bind(granule, &arguments, &HOOKS));
     const pid_t child = fork();
     if (child == 0) {
-        refuses(tiny_run(granule, 0.5), GTS_RUNTIME_ERROR,
-                "...No position has run.");
+        refuses(tiny_run(granule, 0.5), GTS_RUNTIME_ERROR, "...No position has run.");
         CHECK(strstr(gts_last_error(NULL)->message, "position 1 of 7, program 'mix'") != NULL);
         CHECK(strstr(gts_last_error(NULL)->message, "fork") != NULL);
         CHECK(hook_calls == 0);
