@@ -188,6 +188,19 @@ static int change_arrays(gts_program *program, void *args, const void *what)
     return changed;
 }
 
+/* Exchanges two arrays in all calls and functions; in functions alone if no program has them. */
+static int exchange_all(const gts_step_tree *self, const exchange *arrays, bool is_in_calls)
+{
+    if (is_in_calls && gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, arrays}) != 0)
+        return -1;
+    for (size_t i = 0; i < self->place_count; ++i) {
+        gts_role *const role = gts_position_of(&self->places[i])->role;
+        for (size_t array = 0; array < role->array_count; ++array)
+            role->arrays[array] = other_of(arrays, role->arrays[array]);
+    }
+    return 0;
+}
+
 static int swap(const gts_step_tree *self, void *a, void *b)
 {
     if (!is_there(self, a) || !is_there(self, b))
@@ -210,15 +223,8 @@ static int swap(const gts_step_tree *self, void *a, void *b)
                                  "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
                                  self->steps[0]->name);
         arrays = (exchange){*first, *second};
-        if (gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, &arrays}) != 0)
-            return -1;
     }
-    for (size_t i = 0; i < self->place_count; ++i) {
-        gts_role *const role = gts_position_of(&self->places[i])->role;
-        for (size_t array = 0; array < role->array_count; ++array)
-            role->arrays[array] = other_of(&arrays, role->arrays[array]);
-    }
-    return 0;
+    return exchange_all(self, &arrays, first != NULL);
 }
 
 int gts_step_swap(gts_step *self, const void *a, const void *b)
@@ -229,6 +235,16 @@ int gts_step_swap(gts_step *self, const void *a, const void *b)
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
     if (status == 0)
         status = swap(&all, (void *)(uintptr_t)a, (void *)(uintptr_t)b); /* they become addresses of arrays */
+    gts_step_tree_end(&all, release_call);
+    return status;
+}
+
+int gts_step_swap_arrays(gts_step *self, const gts_array *a, const gts_array *b)
+{
+    gts_step_tree all;
+    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
+    if (status == 0)
+        status = exchange_all(&all, &(exchange){*a, *b}, true);
     gts_step_tree_end(&all, release_call);
     return status;
 }

@@ -345,7 +345,8 @@ def _number(value: Any) -> bool | int | float:
     """A scalar of Python or numpy, or the element of a zero-dimensional field."""
     while not isinstance(value, bool | int | float):
         value = value.item() if hasattr(value, "item") else value.as_scalar()
-    return value
+    type_ = next(each for each in (bool, int, float) if isinstance(value, each))  # not numpy.float64, which is a float
+    return type_(value)
 
 
 def _described(array: _Array) -> GranuleArray:

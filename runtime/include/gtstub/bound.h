@@ -267,6 +267,12 @@ GTS_EXPORT int gts_step_tree_begin(gts_step_tree *, gts_step *, size_t size);
 GTS_EXPORT int gts_step_tree_change(const gts_step_tree *, int (*check)(gts_place *, const void *what),
                                     void (*change)(gts_place *), const void *what);
 
+/*
+ * gts_step_swap() of arrays whose layout the caller knows, and which is the same. Calls may have any sections of them, or
+ * none.
+ */
+GTS_EXPORT int gts_step_swap_arrays(gts_step *, const gts_array *, const gts_array *);
+
 /* Leaves the steps, and then calls `release` for each place, which frees what `changed` contains. */
 GTS_EXPORT void gts_step_tree_end(gts_step_tree *, void (*release)(gts_place *));
 
