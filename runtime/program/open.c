@@ -81,7 +81,7 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     return status;
 }
 
-/* Writes a path to `to`, with the directory of the executable for "$ORIGIN" at its begin. */
+/* Writes a path to `to`, with the directory of the executable in place of "$ORIGIN" at its beginning. */
 static int expand(const char *path, char to[PATH_MAX])
 {
     static const char origin[] = "$ORIGIN";

@@ -90,8 +90,8 @@ typedef struct gts_program gts_program;
  * Loads a program whose two libraries are in one directory, such as a cache entry. A stub that is linked into the host
  * statically needs no library: it counts as being in each directory that contains its SDFG library.
  *
- * @param path     the stub library `<name>_stub.so`, or a directory that contains exactly one. "$ORIGIN" at its begin
- *                 stands for the directory of the executable
+ * @param path     the stub library `<name>_stub.so`, or a directory that contains exactly one. "$ORIGIN" at its
+ *                 beginning stands for the directory of the executable
  * @param program  receives the program, which the caller owns and passes to gts_close(); NULL after an error
  * @return 0, or -1 with the error in gts_last_error(NULL)
  */
