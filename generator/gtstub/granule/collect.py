@@ -183,9 +183,8 @@ class _Collector:
     def _name_kept(self, kept: Mapping[str, Layout]) -> None:
         names = Names(array.name for array in self._arrays if array.is_argument)
         given = {layout: name for name, layout in kept.items()}
-        for array in self._arrays:
-            if array.name:
-                continue
+        unnamed = [array for array in self._arrays if not array.name]
+        for array in sorted(unnamed, key=lambda array: array.layout not in given):  # What the user names comes first.
             program, argument = array.uses[0]
             chosen = [given[array.layout]] if array.layout in given else []
             array.name = names.new(*chosen, argument, f"{program}_{argument}")
