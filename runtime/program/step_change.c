@@ -33,6 +33,7 @@ static gts_bound_call **changed_call(const gts_place *place)
 typedef struct request {
     gts_bound_changer change;
     const void *what;
+    bool (*may_change)(const gts_bound_call *, const void *what); /* a quick look; NULL: each call may */
 } request;
 
 /* Refuses a change because of the error of a bound call, which may be gts_own_error itself. */
@@ -51,9 +52,10 @@ static GTS_COLD int fail_to_change(const gts_place *place)
 static int check_call(gts_place *place, const void *what)
 {
     const request *const self = what;
-    if (call_at(place) != NULL && gts_bound_change(call_at(place), self->change, self->what, changed_call(place)) < 0)
-        return fail_to_change(place);
-    return 0;
+    const gts_bound_call *const call = call_at(place);
+    if (call == NULL || (self->may_change != NULL && !self->may_change(call, self->what)))
+        return 0;
+    return gts_bound_change(call, self->change, self->what, changed_call(place)) < 0 ? fail_to_change(place) : 0;
 }
 
 static void change_call(gts_place *place)
@@ -83,7 +85,7 @@ int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, c
     if (self != NULL && self->host != NULL)
         return enter_handed_over(self) == 0 ? self->host->set_scalar(self, argument, dtype, value) : -1;
     gts_step_tree all;
-    const request set = {gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}};
+    const request set = {gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}, NULL};
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
     if (status == 0)
         status = gts_step_tree_change(&all, check_call, change_call, &set);
@@ -137,10 +139,39 @@ static bool is_there(const gts_step_tree *self, const void *data)
     return data != NULL && find_array(self, data) != NULL;
 }
 
-/* Two arrays that are exchanged. If no program has them, they have an address only. */
+/* Addresses of bytes. */
+typedef struct range {
+    uintptr_t low, high;
+} range;
+
+/* Two arrays that are exchanged, and their memory. If no program has them, they have an address only. */
 typedef struct exchange {
     gts_array a, b;
+    range memory[2];
 } exchange;
+
+static range range_of(const gts_array *array)
+{
+    size_t size;
+    gts_extent extent;
+    if (!gts_measure(array, &size, &extent))
+        return (range){0, UINTPTR_MAX};
+    return (range){(uintptr_t)array->data + (uintptr_t)extent.low, (uintptr_t)array->data + (uintptr_t)extent.high};
+}
+
+/* Whether an array of a call begins before one of the two ends, and ends after it begins. */
+static bool may_have_elements(const gts_bound_call *call, const void *what)
+{
+    const range *const memory = ((const exchange *)what)->memory;
+    for (uint32_t leaf = 0; leaf < call->stub->leaf_count; ++leaf) {
+        const gts_array *const array = array_of(call, leaf);
+        const range found = array == NULL ? (range){0, 0} : range_of(array);
+        if ((found.low < memory[0].high && memory[0].low < found.high) ||
+            (found.low < memory[1].high && memory[1].low < found.high))
+            return true;
+    }
+    return false;
+}
 
 /* The address that takes the place of one in an array; the same one if it is in neither. */
 static void *other_of(const exchange *self, void *data)
@@ -191,7 +222,8 @@ static int change_arrays(gts_program *program, void *args, const void *what)
 /* Exchanges two arrays in all calls and functions; in functions alone if no program has them. */
 static int exchange_all(const gts_step_tree *self, const exchange *arrays, bool is_in_calls)
 {
-    if (is_in_calls && gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, arrays}) != 0)
+    if (is_in_calls &&
+        gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, arrays, may_have_elements}) != 0)
         return -1;
     for (size_t i = 0; i < self->place_count; ++i) {
         gts_role *const role = gts_position_of(&self->places[i])->role;
@@ -222,7 +254,7 @@ static int swap(const gts_step_tree *self, void *a, void *b)
             return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                                  "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
                                  self->steps[0]->name);
-        arrays = (exchange){*first, *second};
+        arrays = (exchange){*first, *second, {range_of(first), range_of(second)}};
     }
     return exchange_all(self, &arrays, first != NULL);
 }

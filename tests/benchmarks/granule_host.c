@@ -1,6 +1,7 @@
 /*
  * Times what a host does with a granule of twenty programs and a hundred arrays, which compute nothing:
- *   granule_host FOLDER ARRAYS    prints nanoseconds, the least of many rounds: of opening, binding, a step, a swap
+ *   granule_host FOLDER ARRAYS    prints nanoseconds: of opening for the first time, and the least of many rounds of opening again,
+ * binding, a step, a swap
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -34,15 +35,20 @@ int main(int argc, char **argv)
     gts_array *const arrays = (gts_array *)&arguments;
     const int count = atoi(argv[2]);
     for (int i = 0; i < count; ++i)
-        arrays[i] = (gts_array){.data = calloc(SIZE, sizeof(double)), .dtype = GTS_FLOAT64, .device = GTS_CPU,
-                                .rank = 1, .shape = {SIZE}, .strides = {1}};
-    double open = 1e99, bind = 1e99, step = 1e99, swap = 1e99;
+        arrays[i] = (gts_array){.data = calloc(SIZE, sizeof(double)),
+                                .dtype = GTS_FLOAT64,
+                                .device = GTS_CPU,
+                                .rank = 1,
+                                .shape = {SIZE},
+                                .strides = {1}};
+    double first = 0, open = 1e99, bind = 1e99, step = 1e99, swap = 1e99;
     gts_granule *granule = NULL;
     for (int i = 0; i < 20; ++i) {
         gts_granule_close(&granule);
         const double begin = now();
         check(many_open(argv[1], &granule));
         const double end = now();
+        first = i == 0 ? end - begin : first;
         open = end - begin < open ? end - begin : open;
     }
     for (int i = 0; i < 200; ++i) {
@@ -65,6 +71,7 @@ int main(int argc, char **argv)
         swap = end - begin < swap ? end - begin : swap;
     }
     gts_granule_close(&granule);
-    printf("{\"open\": %.0f, \"bind\": %.0f, \"step\": %.0f, \"swap\": %.0f}\n", open, bind, step, swap);
+    printf("{\"first\": %.0f, \"open\": %.0f, \"bind\": %.0f, \"step\": %.0f, \"swap\": %.0f}\n", first, open, bind,
+           step, swap);
     return 0;
 }

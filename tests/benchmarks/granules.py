@@ -65,7 +65,7 @@ def export(folder: Path) -> Path:
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Nanoseconds of opening, binding, a step and a swap, each the least of many."""
+    """Nanoseconds of opening for the first time; of opening again, binding, a step and a swap, each the least of many."""
     granule = export(folder)
     host = folder / "granule_host"
     sources = [Path(__file__).with_name("granule_host.c"), granule / "many_granule.c"]
@@ -81,7 +81,7 @@ def main() -> int:
         times = measure(Path(folder))
     count = PROGRAMS * ARRAYS
     print(f"{PROGRAMS} programs, {count} arrays of the host, {count} kept:")
-    print(f"  open  {times['open'] / 1e6:8.2f} ms")
+    print(f"  open  {times['first'] / 1e6:8.2f} ms the first time, {times['open'] / 1e6:.2f} ms again")
     print(f"  bind  {times['bind'] / 1e3:8.2f} us")
     print(f"  swap  {times['swap'] / 1e3:8.2f} us")
     print(f"  step  {times['step'] / PROGRAMS:8.2f} ns for each program, whose SDFG does nothing")

@@ -92,7 +92,10 @@ class CHost:
         include = ("-I", INCLUDE, "-I", granule, "-I", HERE.parent / "c")
         link = (runtime, f"-Wl,-rpath,{runtime.parent}", "-pthread", "-ldl")
         done = subprocess.run(
-            [*command, *WARNINGS, *include, *sources, *link, "-o", self.host], capture_output=True, text=True, check=False
+            [*command, *WARNINGS, *include, *sources, *link, "-o", self.host],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
 
@@ -274,10 +277,10 @@ def test_code_of_another_version_of_the_binary_interface(tiny: Exported, tmp_pat
         f"again.\n"
     )
     file.write_text(text.replace(f"#if GTS_ABI != {ABI}", f"#if GTS_ABI != {ABI + 1}"), encoding="utf-8")
-    done = subprocess.run(
-        ["gcc", "-fsyntax-only", "-I", INCLUDE, file], capture_output=True, text=True, check=False
+    done = subprocess.run(["gcc", "-fsyntax-only", "-I", INCLUDE, file], capture_output=True, text=True, check=False)
+    assert (
+        "This granule was generated for another version of gtstub's binary interface: export it again." in done.stderr
     )
-    assert "This granule was generated for another version of gtstub's binary interface: export it again." in done.stderr
 
 
 # --- Fortran ----------------------------------------------------------------------------------------------------------
