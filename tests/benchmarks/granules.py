@@ -65,7 +65,7 @@ def export(folder: Path) -> Path:
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Nanoseconds of opening for the first time; of opening again, binding, a step and a swap, each the least of many."""
+    """Nanoseconds of the first opening; of opening again, binding, a step and a swap, each the least of many."""
     granule = export(folder)
     host = folder / "granule_host"
     sources = [Path(__file__).with_name("granule_host.c"), granule / "many_granule.c"]
