@@ -42,20 +42,21 @@ EXPORTED = """
 cmake_minimum_required(VERSION 3.20)
 project(exported LANGUAGES C Fortran)
 find_package(gtstub REQUIRED)
-gtstub_add_program(scale LANGUAGES C Fortran
+gtstub_add_program(scale ${HOW} LANGUAGES C Fortran
   SDFG_SIGNATURE scale.sdfg.json PROGRAM_SIGNATURE scale.program.json LIBRARY libscale.so)
 install(TARGETS scale EXPORT programs DESTINATION lib INCLUDES DESTINATION include)
 install(EXPORT programs DESTINATION lib/cmake/programs FILE programsConfig.cmake)
 """
 
 
-def test_stub_can_be_exported(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("how", "runtime"), [("", "gtstub::gtstub"), ("STATIC", "gtstub::gtstub_static")])
+def test_stub_can_be_exported(how: str, runtime: str, roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
     need("gfortran")
     (sources / "CMakeLists.txt").write_text(EXPORTED)
     build = tmp_path / "build"
-    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={roots[FROM_PACKAGE]}")
+    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={roots[FROM_PACKAGE]}", f"-DHOW={how}")
     cmake("--build", build)
     cmake("--install", build, "--prefix", tmp_path / "installed")
     config = (tmp_path / "installed" / "lib" / "cmake" / "programs" / "programsConfig.cmake").read_text()
-    assert "gtstub::gtstub" in config
+    assert f'INTERFACE_LINK_LIBRARIES "{runtime}"' in config
     assert str(tmp_path) not in config

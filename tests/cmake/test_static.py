@@ -375,6 +375,35 @@ def test_pkg_config(root: Path, sources: Path) -> None:
     assert not {name for name in exported(sources / "host") if name.startswith("gts_")}
 
 
+EARLY = """
+#include "gtstub/gtstub.h"
+
+struct early {
+    gts_program *program;
+    int status = gts_open("$ORIGIN", &program);
+} early;
+
+int main()
+{
+    return early.status != 0;
+}
+"""
+
+
+def test_object_that_opens_a_program_before_main(roots: dict[str, Path], sources: Path) -> None:
+    need("pkg-config")
+    write_stub(scale.SDFG, scale.PROGRAM, sources)
+    (sources / "early.cpp").write_text(EARLY)
+    commands = """
+        set -e
+        cc -std=c11 -O2 -DGTS_LINKED=scale -c scale_stub.c $(pkg-config --cflags gtstub-static)
+        c++ -std=c++17 early.cpp scale_stub.o $(pkg-config --static --cflags --libs gtstub-static) -o early
+    """
+    environment = {**ENVIRONMENT, "PKG_CONFIG_PATH": str(roots[FROM_PACKAGE] / "lib" / "pkgconfig")}
+    subprocess.run(["sh", "-c", commands], cwd=sources, env=environment, check=True)
+    assert run(sources / "early") == (0, "", "")
+
+
 INSTALLED = """
 cmake_minimum_required(VERSION 3.20)
 project(model LANGUAGES C)
