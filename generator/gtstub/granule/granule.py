@@ -11,7 +11,9 @@ from gtstub import _host
 from gtstub.errors import GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
+from gtstub.granule.memory import Layout
 from gtstub.granule.naming import check_name, named_arrays
+from gtstub.granule.temporaries import temporaries
 
 OWN_NAMES = frozenset(("bind", "close", "get", "open", "swap", "t", "unbind"))
 """What a granule of Fortran has besides its steps."""
@@ -30,7 +32,9 @@ class Granule:
     `arguments` are the arrays that the host passes: a mapping of names to arrays, or to objects whose attributes are
     arrays, of which those are taken that a step has. Here 'prog_vn' is `prognostic.vn`. The granule keeps all other
     arrays of the steps, which begin with the values that they have when `export` is called. `kept` names them, as
-    `arguments` does; the others are called as an argument of a program.
+    `arguments` does; the others are called as an argument of a program. An array that each step overwrites before it
+    reads it is a temporary, and begins as zero, unless `kept` has the array itself and not an object with it. This is
+    for an array that the host looks at or swaps before it runs a step.
 
     `scalars` are the scalars that the host passes to the steps, by their names in the programs. Others are constant.
 
@@ -81,8 +85,14 @@ class Granule:
         """
         path = Path(folder)
         actions = {name: list(flat_actions(step)) for name, step in self._steps.items()}
-        export(self._collect(), actions, path, force=force, progress=progress or (lambda _: None))
+        collected = self._collect()
+        left_out = temporaries(collected, self._named())
+        export(collected, left_out, actions, path, force=force, progress=progress or (lambda _: None))
         return path
+
+    def _named(self) -> set[Layout]:
+        """The kept arrays that have a name of their own."""
+        return {layout for name, layout in named_arrays(self._kept, self.name).items() if name in self._kept}
 
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""
