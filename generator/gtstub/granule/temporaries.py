@@ -46,11 +46,13 @@ def _candidates(collected: Collected) -> set[int]:
         for position in step.positions:
             if isinstance(position, HookCall):
                 found -= set(position.arrays)
-                continue
-            for argument in position.arguments:
-                if isinstance(argument.value, ArrayValue) and argument.value.section is not None:
-                    found.discard(argument.value.array)
+            else:
+                found -= {each.array for each in _arrays_of(position) if each.section is not None}
     return found
+
+
+def _arrays_of(call: Call) -> list[ArrayValue]:
+    return [argument.value for argument in call.arguments if isinstance(argument.value, ArrayValue)]
 
 
 class _Programs:
@@ -65,9 +67,9 @@ class _Programs:
         """Whether a step may read elements of an array that it has not overwritten before."""
         is_new = np.zeros(self._layouts[array].shape, np.bool_)
         for position in step.positions:
-            if not isinstance(position, Call):
+            if not isinstance(position, Call) or all(each.array != array for each in _arrays_of(position)):
                 continue
-            found = self._contents(position).get(array, ())
+            found = self._contents(position)[array]
             if not all(is_new[box].all() for each in found for box in each.read):
                 return True
             for each in found:
