@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from gtstub.util.canonical import sha256
 
 def export(
     collected: Collected,
+    temporaries: Collection[int],
     actions: Mapping[str, Sequence[Any]],
     folder: Path,
     *,
@@ -39,8 +40,9 @@ def export(
     progress: Callable[[str], object],
 ) -> None:
     """
-    Writes a granule. `actions` are those of the steps, flat. `force` replaces a folder that has a granule. `progress`
-    gets what is done next. Raises GranuleError, CacheError or OSError; then the folder is as before.
+    Writes a granule, without the values of `temporaries`. `actions` are those of the steps, flat. `force` replaces a
+    folder that has a granule. `progress` gets what is done next. Raises GranuleError, CacheError or OSError; then the
+    folder is as before.
     """
     folder = folder.absolute()
     if folder.exists() and not (force and (folder / FILE).is_file()):
@@ -53,7 +55,7 @@ def export(
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        _write(collected, actions, aside, progress)
+        _write(collected, temporaries, actions, aside, progress)
         verify(aside, progress)
         _put(aside, folder)
     finally:
@@ -61,7 +63,11 @@ def export(
 
 
 def _write(
-    collected: Collected, actions: Mapping[str, Sequence[Any]], folder: Path, progress: Callable[[str], object]
+    collected: Collected,
+    temporaries: Collection[int],
+    actions: Mapping[str, Sequence[Any]],
+    folder: Path,
+    progress: Callable[[str], object],
 ) -> None:
     description = collected.description
     text = to_json(description)
@@ -74,11 +80,11 @@ def _write(
     for program, entry in zip(description.programs, collected.entries, strict=True):
         features |= set(Entry(entry).verify().machine.cpu)
         shutil.copytree(entry, folder / program.folder)
-    size = sum(layout.bytes for layout in collected.layouts)
+    size = sum(layout.bytes for number, layout in enumerate(collected.layouts) if number not in temporaries)
     progress(f"Writing kept arrays (up to {size / 1e6:.1f} MB)")
-    write_kept(folder, description, digest, collected.layouts, features)
+    write_kept(folder, description, digest, collected.layouts, temporaries, features)
     progress("Running the steps in Python")
-    recorded = recording.record(description, collected.layouts, actions, description.name)
+    recorded = recording.record(description, collected.layouts, temporaries, actions)
     recording.write(folder, recorded)
 
 

@@ -11,7 +11,9 @@ from gtstub import _host
 from gtstub.errors import GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
-from gtstub.granule.naming import arrays_of, named_arrays
+from gtstub.granule.memory import Layout
+from gtstub.granule.naming import arrays_of, layout_of, named_arrays
+from gtstub.granule.temporaries import temporaries
 
 
 class Granule:
@@ -27,7 +29,9 @@ class Granule:
     `arguments` are the arrays that the host passes: a mapping of names to arrays, or to objects whose attributes are
     arrays, of which those are taken that a step has. Here 'prog_vn' is `prognostic.vn`. The granule keeps all other
     arrays of the steps, which begin with the values that they have when `export` is called. `kept`, a mapping or an
-    object whose attributes are arrays, names some of them; the others are called as an argument of a program.
+    object whose attributes are arrays, names some of them; the others are called as an argument of a program. An array
+    that each step overwrites before it reads it is a temporary, and begins as zero, unless it is a value of a mapping
+    `kept`: this is for an array that the host looks at or swaps before it runs a step.
 
     `scalars` are the scalars that the host passes to the steps, by their names in the programs; a mapping gives them
     names of their own. Others are constant.
@@ -73,8 +77,15 @@ class Granule:
         """
         path = Path(folder)
         actions = {name: list(flat_actions(step)) for name, step in self._steps.items()}
-        export(self._collect(), actions, path, force=force, progress=progress or (lambda _: None))
+        collected = self._collect()
+        left_out = temporaries(collected, self._named())
+        export(collected, left_out, actions, path, force=force, progress=progress or (lambda _: None))
         return path
+
+    def _named(self) -> set[Layout]:
+        """The kept arrays that have a name of their own."""
+        values = self._kept.values() if isinstance(self._kept, Mapping) else ()
+        return {layout for layout in map(layout_of, values) if layout is not None}
 
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from gtstub.granule.description import Description
@@ -40,13 +40,14 @@ def write_kept(
     description: Description,
     digest: str,
     layouts: Sequence[Layout],
+    temporaries: Collection[int],
     features: Iterable[str],
 ) -> None:
     """
-    Writes the values that the arrays have now. `features` are those that the programs need of the CPU. Raises
-    OSError.
+    Writes the values that the arrays have now, except `temporaries`, which begin as zero. `features` are those that the
+    programs need of the CPU. Raises OSError.
     """
-    places, ends = _places(description, layouts)
+    places, ends = _places(description, layouts, temporaries)
     text = " ".join(sorted(features)).encode() + b"\0"
     head_size = HEAD.size + len(places) * PLACE.size + len(text)
     head_size, *sizes = (-(-each // PART) * PART for each in (head_size, *ends[1:]))
@@ -62,15 +63,18 @@ def write_kept(
         file.truncate(head_size + sizes[0] + sizes[1])
 
 
-def _places(description: Description, layouts: Sequence[Layout]) -> tuple[list[_Place], list[int]]:
-    """The places of all arrays, and the ends of the parts. Arrays that are zero have no bytes in the file."""
+def _places(
+    description: Description, layouts: Sequence[Layout], temporaries: Collection[int]
+) -> tuple[list[_Place], list[int]]:
+    """The places of all arrays, and the ends of the parts. Arrays that begin as zero have no bytes in the file."""
     ends = [0, 0, 0, 0]
     places = []
-    for array, layout in zip(description.arrays, layouts, strict=True):
+    for number, (array, layout) in enumerate(zip(description.arrays, layouts, strict=True)):
         if array.is_argument:
             places.append(_Place(OF_HOST, 0, layout))
             continue
-        part = IS_ZERO if not layout.raw().any() else IS_WRITTEN if array.written else IS_CONSTANT
+        is_zero = number in temporaries or not layout.raw().any()
+        part = IS_ZERO if is_zero else IS_WRITTEN if array.written else IS_CONSTANT
         begin = -(-ends[part] // ALIGNMENT) * ALIGNMENT
         places.append(_Place(part, begin, layout))
         ends[part] = begin + layout.bytes

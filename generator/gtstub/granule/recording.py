@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gtstub.errors import GranuleError
-from gtstub.granule.description import Description, HookCall
+from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.memory import Layout
 
 VALUES, DIGESTS = "capture.npz", "capture.json"
@@ -43,29 +43,90 @@ def digest_of(array: npt.NDArray[Any]) -> str:
 
 
 def record(
-    description: Description, layouts: Sequence[Layout], actions: Mapping[str, Sequence[Any]], granule: str
+    description: Description,
+    layouts: Sequence[Layout],
+    temporaries: Collection[int],
+    actions: Mapping[str, Sequence[Any]],
 ) -> Recording:
     """
     Runs each step in Python, from the values that the arrays have now, which are restored. `actions` are those of the
     steps, flat.
+
+    With `temporaries`, each step then runs again with zeros in them, as in the granule. The digests are those after
+    this. Raises GranuleError if another array is not as before.
     """
     arrays = {array.name: layout.array() for array, layout in zip(description.arrays, layouts, strict=True)}
     before = {name: array.copy(order="K") for name, array in arrays.items()}
+    names = {description.arrays[each].name for each in temporaries}
+    zeros = before | {name: np.zeros_like(before[name]) for name in names}
     hooks: dict[tuple[str, int, str], npt.NDArray[Any]] = {}
     after = {}
     try:
         for step in description.steps:
-            for number, (position, action) in enumerate(zip(step.positions, actions[step.name], strict=True)):
-                action()
-                if isinstance(position, HookCall):
-                    names = [description.arrays[each].name for each in position.arrays]
-                    hooks |= {(step.name, number, name): arrays[name].copy(order="K") for name in names}
-                    _check_hook(description, position, arrays, before, granule)
-            after[step.name] = {name: digest_of(array) for name, array in arrays.items()}
             _restore(arrays, before)
+            hooks |= _run(description, step, actions[step.name], arrays, before)
+            after[step.name] = {name: digest_of(array) for name, array in arrays.items()}
+            if temporaries:
+                _restore(arrays, zeros)
+                _run_again(description, step, actions[step.name], arrays, hooks)
+                again = {name: digest_of(array) for name, array in arrays.items()}
+                _compare(description, step, names, after[step.name], again)
+                after[step.name] = again
     finally:
         _restore(arrays, before)
     return Recording({array.name: before[array.name] for array in description.arguments}, hooks, after)
+
+
+def _run(
+    description: Description,
+    step: GranuleStep,
+    actions: Sequence[Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    before: Mapping[str, npt.NDArray[Any]],
+) -> Mapping[tuple[str, int, str], npt.NDArray[Any]]:
+    """Runs a step. Returns what its hooks have written."""
+    hooks: dict[tuple[str, int, str], npt.NDArray[Any]] = {}
+    for number, (position, action) in enumerate(zip(step.positions, actions, strict=True)):
+        action()
+        if isinstance(position, HookCall):
+            names = [description.arrays[each].name for each in position.arrays]
+            hooks |= {(step.name, number, name): arrays[name].copy(order="K") for name in names}
+            _check_hook(description, position, arrays, before)
+    return hooks
+
+
+def _run_again(
+    description: Description,
+    step: GranuleStep,
+    actions: Sequence[Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    hooks: Mapping[tuple[str, int, str], npt.NDArray[Any]],
+) -> None:
+    """Runs a step, with what the hooks have written before: not all ranks have temporaries, but all communicate."""
+    for number, (position, action) in enumerate(zip(step.positions, actions, strict=True)):
+        if isinstance(position, HookCall):
+            for each in position.arrays:
+                name = description.arrays[each].name
+                arrays[name][...] = hooks[step.name, number, name]
+        else:
+            action()
+
+
+def _compare(
+    description: Description,
+    step: GranuleStep,
+    temporaries: Collection[str],
+    expected: Mapping[str, str],
+    found: Mapping[str, str],
+) -> None:
+    for name, digest in found.items():
+        if name not in temporaries and digest != expected[name]:
+            listed = ", ".join(f"'{each}'" for each in sorted(temporaries))
+            raise GranuleError(
+                f"Step '{step.name}' of granule '{description.name}' gives array '{name}' other values if temporaries "
+                f"are zero at the start, which are: {listed}. This is an error of gtstub. The granule keeps the values "
+                f"of those that are named in 'kept'."
+            )
 
 
 def _check_hook(
@@ -73,7 +134,6 @@ def _check_hook(
     position: HookCall,
     arrays: Mapping[str, npt.NDArray[Any]],
     before: Mapping[str, npt.NDArray[Any]],
-    granule: str,
 ) -> None:
     """Refuses a hook that changes an array which is taken for a constant, because nothing else writes it."""
     for number, array in enumerate(description.arrays):
@@ -81,8 +141,8 @@ def _check_hook(
             continue
         if arrays[array.name].tobytes() != before[array.name].tobytes():
             raise GranuleError(
-                f"Hook '{description.hooks[position.hook]}' of granule '{granule}' changes array '{array.name}', "
-                f"which it does not get: pass it to gtstub.action()."
+                f"Hook '{description.hooks[position.hook]}' of granule '{description.name}' changes array "
+                f"'{array.name}', which it does not get: pass it to gtstub.action()."
             )
 
 

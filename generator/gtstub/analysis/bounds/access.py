@@ -84,7 +84,7 @@ class Access:
     The access to the elements between the first and the last index on each axis, in all rounds of `loops`, if
     `conditions` hold. It is to an argument, or to a temporary with `sizes`. `unit` is the unit of
     computation that it is part of: what a unit writes may depend on all that it reads in the same round of its parallel
-    loops, and on nothing else.
+    loops, and on nothing else. A write that `overwrites` is sure to replace all these elements, whatever they were.
     """
 
     array: str
@@ -94,6 +94,7 @@ class Access:
     sizes: tuple[Expression | None, ...] | None = None
     unit: int = 0
     is_write: bool = False
+    overwrites: bool = False
 
     @property
     def variables(self) -> Mapping[str, BoundedLoop]:
@@ -204,7 +205,9 @@ class Scope:
         is_temporary = location is None or location.sizes is not None
         return Unread(array, self.doubt or why, self.as_unit().unit or 0, is_write, is_temporary)
 
-    def access(self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False) -> Access | Unread:
+    def access(
+        self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False, overwrites: bool = False
+    ) -> Access | Unread:
         """The access to a subset of a container, of which a dynamic one may leave out elements."""
         location, ends = self.containers.get(name), None if subset is None else subset.ends
         if location is None or self.doubt or ends is None or is_dynamic:
@@ -215,7 +218,7 @@ class Scope:
             return self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
         axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
         unit = self.as_unit().unit or 0
-        return Access(location.array, self.loops, self.conditions, axes, location.sizes, unit, is_write)
+        return Access(location.array, self.loops, self.conditions, axes, location.sizes, unit, is_write, overwrites)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -26,9 +26,16 @@ def of_tasklet(state: Dataflow, node: Node, scope: Scope) -> Iterator[Access | U
             yield _at(state, node, scope, name, part, indexed.get(str(edge.dst_connector)))
     for edge, name, part in state.writes(node):
         if part is not None and part.is_point:
-            yield scope.access(name, part, is_write=True, is_dynamic=edge.is_dynamic)
+            overwrites = not edge.is_wcr and _assigns(node, edge)
+            yield scope.access(name, part, is_write=True, is_dynamic=edge.is_dynamic, overwrites=overwrites)
         else:
             yield scope.unread(name, COMPUTED, is_write=True)
+
+
+def _assigns(node: Node, edge: Edge) -> bool:
+    """Whether a tasklet assigns a value to the connector of an edge under no condition."""
+    targets = (target for each in node.statements if isinstance(each, ast.Assign) for target in each.targets)
+    return any(isinstance(target, ast.Name) and target.id == edge.src_connector for target in targets)
 
 
 def _at(

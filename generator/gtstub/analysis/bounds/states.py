@@ -188,7 +188,8 @@ def _copy(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: s
         container = state.containers[name]
         if part is None and edge.other_subset is None and container.has_one_element:
             part = Subset((Range("0", "0"),) * len(container.shape))
-        return unit.access(name, part, is_write=is_write, is_dynamic=edge.is_dynamic)
+        overwrites = is_write and not edge.is_wcr
+        return unit.access(name, part, is_write=is_write, is_dynamic=edge.is_dynamic, overwrites=overwrites)
 
     read = side(source, state.read(edge), is_write=False)
     write = side(destination, state.write(edge), is_write=True)

@@ -1,0 +1,169 @@
+"""
+Which elements of its arrays an SDFG is sure to overwrite, and which it may read, in a call whose scalars are known.
+
+What is not understood is not overwritten, and read. Indices count from 0, the first element of an array.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from gtstub.analysis.bounds.access import Access, BoundedLoop, Lookup, Unread
+from gtstub.analysis.bounds.extremes import extremes
+from gtstub.analysis.bounds.regions import accesses
+from gtstub.sdfg.dataflow import Dataflow
+from gtstub.sdfg.model import Sdfg, sdfgs_in, states_in
+from gtstub.signature.dtypes import DType
+from gtstub.signature.expressions import Expression
+from gtstub.signature.model import Condition
+
+Box = tuple[slice, ...]
+"""Elements of an array: a range of indices for each axis."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """
+    What a call does to the content of an array. Each box of `overwritten` is written as a whole. All that is read lies
+    in the boxes of `read`; what the call itself has written before it reads is not left out.
+    """
+
+    overwritten: tuple[Box, ...] = ()
+    read: tuple[Box, ...] = ()
+
+
+def contents(
+    sdfg: Sdfg,
+    scalars: Mapping[str, DType],
+    values: Mapping[str, int],
+    arrays: Mapping[str, Sequence[int]],
+) -> Mapping[str, Contents]:
+    """
+    What a call does to `arrays`, arguments of the SDFG that are given with their sizes. `scalars` are the scalar
+    arguments of the SDFG, and `values` those that are known.
+    """
+    try:
+        if _has_unclear_updates(sdfg):
+            raise ValueError("what is combined with what is not known")
+        found, _ = accesses(sdfg, scalars)
+        return {name: _contents(name, sizes, found, values) for name, sizes in arrays.items()}
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
+        return {name: Contents(read=(_whole(sizes),)) for name, sizes in arrays.items()}
+
+
+def _has_unclear_updates(sdfg: Sdfg) -> bool:
+    """Whether the results of a nested SDFG are combined with what is there: its own writes do not say so."""
+    states = (Dataflow(state, each.containers) for each in sdfgs_in(sdfg) for state in states_in(each))
+    return any(edge.is_wcr and state.nodes[edge.src].kind == "NestedSDFG" for state in states for edge in state.edges)
+
+
+def _contents(name: str, sizes: Sequence[int], found: Sequence[Access | Unread], values: Mapping[str, int]) -> Contents:
+    overwritten: list[Box] = []
+    read: list[Box] = []
+    for access in found:
+        if isinstance(access, Unread):
+            # One of an argument that is not known may be one of this. An unknown write may hide a read, as when a
+            # nested SDFG has the array as input and as output.
+            if access.array in (name, ""):
+                read.append(_whole(sizes))
+        elif access.array == name and access.sizes is None:
+            if access.is_write and access.overwrites:
+                overwritten += _overwritten(access, sizes, values)
+            else:
+                read += _reached(access, sizes, values)
+    return Contents(tuple(dict.fromkeys(overwritten)), tuple(dict.fromkeys(read)))
+
+
+def _whole(sizes: Sequence[int]) -> Box:
+    return tuple(slice(0, size) for size in sizes)
+
+
+# --- What is sure to be written ---------------------------------------------------------------------------------------
+
+
+def _overwritten(access: Access, sizes: Sequence[int], values: Mapping[str, int]) -> list[Box]:
+    """The box that an access writes whole, if it is sure to write one: each axis has a point, or a loop of its own."""
+    loops = {loop.variable: _range(loop, values) for loop in access.loops}
+    if any(each is None or each.start >= each.stop for each in loops.values()):
+        return []
+    if any(_holds(each, values) is not True for each in access.conditions):
+        return []
+    used: set[str] = set()
+    box: list[slice] = []
+    for indices, size in zip(access.axes, sizes, strict=True):
+        if isinstance(indices, Lookup) or indices[0] != indices[1]:
+            return []
+        variables = indices[0].symbols & loops.keys()
+        if not variables:
+            first = _value(indices[0], values)
+            made = None if first is None else slice(first, first + 1)
+        else:
+            made = _moved(indices[0], loops, values) if len(variables) == 1 and used.isdisjoint(variables) else None
+        if made is None or made.start < 0 or made.stop > size:
+            return []
+        used |= variables
+        box.append(made)
+    return [tuple(box)]
+
+
+def _moved(index: Expression, loops: Mapping[str, slice | None], values: Mapping[str, int]) -> slice | None:
+    """The indices where a loop has its variable, plus or minus something constant; None for other expressions."""
+    for term, factor in index.terms:
+        if isinstance(term, str) and (found := loops.get(term)) is not None and abs(factor) == 1:
+            rest = _value(index - Expression(0, ((term, factor),)), values)
+            if rest is None:
+                return None
+            ends = rest + factor * found.start, rest + factor * (found.stop - 1)
+            return slice(min(ends), max(ends) + 1)
+    return None
+
+
+# --- What may be read -------------------------------------------------------------------------------------------------
+
+
+def _reached(access: Access, sizes: Sequence[int], values: Mapping[str, int]) -> list[Box]:
+    """A box that has all that an access reaches; none if it is sure to reach nothing."""
+    if any(_holds(each, values) is False for each in access.conditions):
+        return []
+    if any((found := _range(loop, values)) is not None and found.start >= found.stop for loop in access.loops):
+        return []
+    return [tuple(_ends(indices, size, access.loops, values) for indices, size in zip(access.axes, sizes, strict=True))]
+
+
+def _ends(
+    indices: tuple[Expression, Expression] | Lookup,
+    size: int,
+    loops: Sequence[BoundedLoop],
+    values: Mapping[str, int],
+) -> slice:
+    """The indices on an axis, or all of them. Those outside of the array do not count."""
+    if isinstance(indices, Lookup):
+        return slice(0, size)
+    lowest, highest = extremes(*indices, loops)
+    first = None if lowest is None else _value(lowest, values)
+    last = None if highest is None else _value(highest, values)
+    if first is None or last is None or first > last:
+        return slice(0, size)
+    return slice(min(max(first, 0), size), max(min(last + 1, size), 0))
+
+
+# --- Values -----------------------------------------------------------------------------------------------------------
+
+
+def _value(expression: Expression, values: Mapping[str, int]) -> int | None:
+    return expression.evaluate(values) if expression.symbols <= values.keys() else None
+
+
+def _range(loop: BoundedLoop, values: Mapping[str, int]) -> slice | None:
+    """The values of a loop's variable; None if they are not known."""
+    first, last = _value(loop.first, values), _value(loop.last, values)
+    return None if first is None or last is None else slice(first, last + 1)
+
+
+def _holds(condition: Condition, values: Mapping[str, int]) -> bool | None:
+    """Whether a condition holds; None if that is not known."""
+    left, right = _value(condition.left, values), _value(condition.right, values)
+    if left is None or right is None:
+        return None
+    return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]
