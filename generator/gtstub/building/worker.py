@@ -29,8 +29,8 @@ from gtstub.errors import CacheError
 PATIENCE = 5.0
 """Seconds that a worker has to exit before it is killed."""
 
-INTERRUPTED = 128 + signal.SIGINT
-"""The exit status of a worker that was interrupted."""
+INTERRUPTED = (128 + signal.SIGINT, -signal.SIGINT)
+"""The exit status of a worker that was interrupted, and that of one that had not begun to serve."""
 
 _is_worker = False
 
@@ -185,7 +185,7 @@ def serve(pipe: int, parent: int, idle: float | None) -> None:
     except (EOFError, ConnectionError):
         return
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED[0])
 
 
 def _run(call: bytes) -> Reply:

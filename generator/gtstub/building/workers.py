@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from threading import current_thread
 from typing import Any
 
-from gtstub.building.worker import INTERRUPTED, Reply, State, Worker
+from gtstub.building.worker import INTERRUPTED, Reply, State, Worker, is_worker
 from gtstub.errors import CompilationError
 
 IDLE = 60.0
@@ -65,7 +65,16 @@ class Workers:
         self._busy: set[Worker] = set()
 
     def submit(self, prepare: Prepare, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Calls a function of a module in a worker. The result has a CompilationError if the worker is killed."""
+        """
+        Calls a function of a module in a worker. The result has a CompilationError if the worker is killed.
+
+        Raises RuntimeError in a worker, which has imported a main module that builds when it is imported.
+        """
+        if is_worker():
+            raise RuntimeError(
+                "The main module was imported for a build, and builds programs when it is imported: put what it does"
+                " under 'if __name__ == \"__main__\":'."
+            )
         _watch_this_process()
         job = _Job(Future(), function, args, kwargs, (State.now(), prepare))
         with self._lock:
@@ -184,7 +193,7 @@ class Workers:
     def _lost(self, worker: Worker) -> CompilationError:
         """The error of a worker that has ended. One that was interrupted was so together with all others."""
         cause = worker.cause_of_exit()
-        if worker.process.returncode == INTERRUPTED:
+        if worker.process.returncode in INTERRUPTED:
             self.cancel()
             cause = "it was interrupted"
         return CompilationError(f"A program could not be built: {cause}.")

@@ -253,6 +253,13 @@ def test_the_main_module_is_imported_where_a_build_needs_it(tmp_path: Path) -> N
     assert (result.stdout, result.stderr) == ("__mp_main__ True\n", "")
 
 
+def test_a_main_module_that_builds_when_it_is_imported_is_refused(tmp_path: Path) -> None:
+    """If a build needs the main module. The worker does not build."""
+    result = run(tmp_path, "def own(): pass\nsubmit(own).result()")
+    assert result.returncode == 1
+    assert "put what it does under 'if __name__ == \"__main__\":'" in result.stderr
+
+
 def test_a_process_that_ends_waits_for_its_builds_and_leaves_no_worker(tmp_path: Path) -> None:
     result = run(tmp_path, "for name in 'abc': submit(build, name, 0.2)")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

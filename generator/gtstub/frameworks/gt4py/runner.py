@@ -18,7 +18,6 @@ from gt4py.next.otf import runners
 
 from gtstub.building.orphans import end_with_parent
 from gtstub.building.pending import done
-from gtstub.building.worker import is_worker
 from gtstub.building.workers import workers
 from gtstub.frameworks.gt4py.internals import ExecutorRunner, ProcessSettings, prepare_workers, process_settings
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
@@ -48,11 +47,6 @@ class FindingRunner:
         if self._settings is None or not isinstance(found, LoweredProgramDef):
             future: concurrent.futures.Future[Any] = self._own.submit(task)
             return future
-        if is_worker():
-            raise RuntimeError(
-                "A process that builds a program has imported the main module, which builds programs: put what it does"
-                " under 'if __name__ == \"__main__\":'."
-            )
         future = ExecutorRunner(_Submitting(self._settings)).submit(task)
         if found.is_waiting:
             workers.hurry(future)
