@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 import time
-from multiprocessing import connection, process, util
+from multiprocessing import util
 
 PATIENCE = 5.0
 """Seconds that a process has to remove its files and to end its compilers before it is killed."""
 
+INTERVAL = 0.5
+"""Seconds between two looks at the parent."""
 
-def end_with_parent() -> None:
+
+def end_with_parent(parent: int) -> None:
     """
-    Lets this process of `multiprocessing` end when its parent has ended. Neither a queue nor a pipe says so: the other
-    workers have both of its ends, and a worker that is compiling reads none.
+    Lets this process end when its parent, of this number, has ended. Neither a queue nor a pipe says so: the parent's
+    other children may have both of its ends, and a worker that is compiling reads none.
     """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell runs in the background
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        util.Finalize(None, _end_group, (parent,), exitpriority=-1)
-        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    util.Finalize(None, _end_group, (parent,), exitpriority=-1)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
-def _end_group(parent: process.BaseProcess) -> None:
+def _end_group(parent: int) -> None:
     """Ends this process with its compilers: one that was being started at the interrupt goes on otherwise."""
-    if os.getpgid(0) == os.getpid() and not parent.is_alive():
+    if os.getpgid(0) == os.getpid() and os.getppid() != parent:
         os.killpg(0, signal.SIGKILL)
 
 
 def _watch(parent: int) -> None:
-    connection.wait([parent])
+    while os.getppid() == parent:
+        time.sleep(INTERVAL)
     main = threading.main_thread().ident
     if main is not None:
         signal.pthread_kill(main, signal.SIGINT)  # subprocess.run() then kills what it runs.

@@ -53,11 +53,10 @@ class PendingEntry(Future[Entry]):
         key: str,
         ranks: Ranks,
         submit: Callable[[], Future[Entry]],
-        hurry: Callable[[Future[Entry]], None] = lambda _: None,
     ) -> None:
         super().__init__()
         self.key = key
-        self._hurry, self._submitted = hurry, concurrent.futures.Future[Future[Entry]]()
+        self._submitted = concurrent.futures.Future[Future[Entry]]()
         self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
         self._cache, self._ranks, self._submit = cache, ranks, submit
         # Lowering comes before the build and has its own claim, because the build may run in another process, which
@@ -93,7 +92,9 @@ class PendingEntry(Future[Entry]):
 
     def hurry(self) -> None:
         """Lets the build overtake those that were submitted before it, as soon as this process has submitted it."""
-        self._submitted.add_done_callback(lambda submitted: self._hurry(submitted.result()))
+        from gtstub.building.workers import workers  # Here, because most processes find what they need.
+
+        self._submitted.add_done_callback(lambda submitted: workers.hurry(submitted.result()))
 
     def _finish(self, building: Future[Entry]) -> None:
         if (error := building.exception()) is None:
@@ -161,16 +162,14 @@ def start(
     key: str,
     ranks: Ranks,
     submit: Callable[[], Future[Entry]],
-    hurry: Callable[[Future[Entry]], None] = lambda _: None,
 ) -> PendingEntry:
     """
     Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait.
 
     `submit` begins the build and returns its future. If this process is the builder, `start` calls it at once and
-    raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never. `hurry` lets a
-    submitted build overtake others.
+    raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
     """
-    build = PendingEntry(cache, key, ranks, submit, hurry)
+    build = PendingEntry(cache, key, ranks, submit)
     if build.is_elsewhere:
         return build
     if ranks.turn(key) != 0 or not build.begin():

@@ -7,26 +7,19 @@ If a worker is killed, for example because memory runs out, only its job fails, 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import multiprocessing
 import os
-import signal
-import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
 
+from gtstub import settings
 from gtstub.building.jobs import Job, failed
-from gtstub.building.orphans import end_with_parent
 from gtstub.building.outcome import Outcome
-
-PATIENCE = 5.0
-"""Seconds that a worker has to exit before it is killed."""
+from gtstub.building.worker import State, Worker
+from gtstub.errors import reason
 
 ENVIRONMENT = {
     "GT4PY_BUILD_JOBS_MODE": "serial",  # a worker is itself one of several
@@ -40,9 +33,10 @@ type Work[R] = Callable[[Job], R | Outcome]
 
 
 @dataclasses.dataclass
-class _Worker:
-    process: SpawnProcess
-    pipe: connection.Connection[Any, Any]
+class _Employed:
+    """A worker with its log, and the job that it has."""
+
+    worker: Worker
     log: Path
     job: Job | None = None
 
@@ -84,108 +78,58 @@ class Pool:
 
     def __init__(self, workers: int) -> None:
         self._most = workers
-        self._workers: list[_Worker] = []
+        self._workers: list[_Employed] = []
 
     def __enter__(self) -> Pool:
         self._logs = tempfile.TemporaryDirectory(prefix="gtstub-build-")
         return self
 
     def __exit__(self, *_: object) -> None:
-        _end(self._workers)
+        for each in self._workers:
+            if each.job is not None:
+                each.worker.interrupt()
+        for each in self._workers:
+            each.worker.end()
         self._logs.cleanup()
 
     def run[R](self, jobs: Sequence[Job], work: Work[R]) -> Iterator[tuple[Job, R | Outcome | None]]:
         """Runs `work` for the jobs in their order. Yields each job when it begins, with None, and with its result."""
         waiting = deque(jobs)
-        while waiting or any(worker.job for worker in self._workers):
+        while waiting or any(each.job for each in self._workers):
             if waiting and len(self._workers) < self._most:
                 self._workers.append(_start(Path(self._logs.name)))
-            for worker in list(self._workers):
-                if worker.job is None and waiting:
+            for each in list(self._workers):
+                if each.job is None and waiting:
                     job = waiting.popleft()
                     yield job, None
                     try:
-                        worker.pipe.send((work, job))
+                        each.worker.send(work, job)
                     except OSError:  # It was killed while it had nothing to do.
-                        self._workers.remove(worker)
-                        yield job, failed(job, _cause_of_exit(worker))
+                        self._workers.remove(each)
+                        yield job, failed(job, each.worker.cause_of_exit(each.log))
                         continue
-                    worker.job = job
+                    each.job = job
             if waiting and len(self._workers) < self._most:
                 continue
-            busy = {worker.pipe: worker for worker in self._workers if worker.job}
+            busy = {each.worker.pipe: each for each in self._workers if each.job}
             for pipe in connection.wait(list(busy)):
-                worker = busy[pipe]  # type: ignore[index]
-                assert worker.job is not None
-                job, worker.job = worker.job, None
+                each = busy[pipe]  # type: ignore[index]
+                assert each.job is not None
                 try:
-                    result = worker.pipe.recv()
+                    reply = each.worker.receive()
                 except (EOFError, ConnectionError):
-                    self._workers.remove(worker)
-                    result = failed(job, _cause_of_exit(worker))
-                yield job, result
+                    self._workers.remove(each)
+                    yield each.job, failed(each.job, each.worker.cause_of_exit(each.log))
+                    continue
+                if reply.state == "begun":
+                    continue
+                job, each.job = each.job, None
+                yield job, reply.value if reply.state == "done" else failed(job, reason(reply.value))
 
 
-def _start(logs: Path) -> _Worker:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
+def _start(logs: Path) -> _Employed:
     log = logs / f"{os.urandom(4).hex()}.log"
-    process = context.Process(target=_work, args=(theirs, log, sys.path), daemon=True)
-    process.start()
-    theirs.close()
-    return _Worker(process, ours, log)
-
-
-def _cause_of_exit(worker: _Worker) -> str:
-    worker.process.join(PATIENCE)
-    _kill(worker, signal.SIGKILL)
-    code = worker.process.exitcode
-    if code is not None and code < 0:
-        name = signal.Signals(-code).name
-        hint = ", perhaps because memory ran out" if name == "SIGKILL" else ""
-        return f"{name} killed its build process{hint}"
-    lines = worker.log.read_text(errors="replace").splitlines() if worker.log.exists() else []
-    return f"its build process ended with exit status {code}{': ' + lines[-1] if lines else ''}"
-
-
-def _end(pool: Sequence[_Worker]) -> None:
-    for worker in pool:
-        worker.pipe.close()  # An idle worker exits.
-        if worker.job is not None:
-            _kill(worker, signal.SIGTERM)
-    for worker in pool:
-        worker.process.join(PATIENCE)
-        if worker.process.is_alive():
-            _kill(worker, signal.SIGKILL)
-            worker.process.join()
-
-
-def _kill(worker: _Worker, number: signal.Signals) -> None:
-    """Sends a signal to the worker and its compilers, which form a process group as soon as the worker has started."""
-    assert worker.process.pid is not None
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(worker.process.pid, number)
-    if worker.process.is_alive():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(worker.process.pid, number)
-
-
-# --- In the worker ----------------------------------------------------------------------------------------------------
-
-
-def _work(pipe: connection.Connection[Any, Any], log: Path, path: list[str]) -> None:
-    os.setsid()  # Ctrl-C interrupts the parent, which ends this process and its compilers.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    end_with_parent()
-    with log.open("wb") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    os.environ.update(ENVIRONMENT)
-    os.environ.pop("FV3_DACEMODE", None)
-    sys.path[:] = path
-    while True:
-        try:
-            work, job = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(work(job))
+    here = State.now()
+    environment = {name: value for name, value in here.environment.items() if name != settings.FV3_MODE}
+    state = dataclasses.replace(here, environment=environment | ENVIRONMENT)
+    return _Employed(Worker.start(state, has_group=True, log=log), log)

@@ -33,8 +33,11 @@ FAILED_KEPT = 21 * LONGEST_BUILD
 BUILD_CACHES = ".build-caches"
 """The directory of a cache with what DaCe keeps for later builds: a directory for each toolchain, of some 80 MB."""
 
+BYTE_CODE = ".byte-code"
+"""The directory of a cache with the byte code of processes that build: a directory for each interpreter."""
+
 BUILD_CACHES_KEPT = 4
-"""How many of these stay, those that were used last. A new one costs a build a few seconds."""
+"""How many of both stay, those that were used last. A new one costs a build a few seconds."""
 
 BUILD_CACHE_IN_USE = 60 * 60
 """Seconds for which a build may still use one of them."""
@@ -86,12 +89,13 @@ def leftovers(root: Path) -> Iterator[Path]:
     yield from (path for path in _listed(root / CLAIMS) if _is_needless(path, root))
     for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
         yield from (path for path in _listed(root / directory) if _is_older(path, kept))
-    yield from _needless_build_caches(root)
+    for directory in (BUILD_CACHES, BYTE_CODE):
+        yield from _needless_build_caches(root / directory)
 
 
-def _needless_build_caches(root: Path) -> Iterator[Path]:
+def _needless_build_caches(directory: Path) -> Iterator[Path]:
     """Those not used for as long as stubs are kept, and all but the most recently used ones if no build uses them."""
-    by_use = sorted(_listed(root / BUILD_CACHES), key=_time, reverse=True)
+    by_use = sorted(_listed(directory), key=_time, reverse=True)
     for number, path in enumerate(by_use):
         if _is_older(path, BUILD_CACHE_IN_USE if number >= BUILD_CACHES_KEPT else FAILED_KEPT):
             yield path

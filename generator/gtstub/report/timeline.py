@@ -150,7 +150,7 @@ def timeline(builds: Iterable[Build]) -> Timeline | None:
         height=len(lines) * LINE + AXIS,
         bars=tuple(bars),
         ticks=tuple(Tick(round(LABEL + time * scale, 1), label) for time, label in _ticks(end - begin)),
-        processes=tuple(_process(latest, *process, names, places[process]) for process in lines),
+        processes=tuple(_process(*process, own, names, places[process]) for process, own in lines.items()),
         stages=names,
         programs=len(latest),
         begin=f"{datetime.fromtimestamp(begin, UTC):%Y-%m-%d %H:%M:%S}",
@@ -171,18 +171,21 @@ def _latest(builds: Sequence[Build]) -> list[Build]:
     return list(builds[first:])
 
 
-def _lines(builds: Sequence[Build]) -> list[tuple[str, int]]:
-    """The hosts and numbers of the processes, in the order in which they began."""
-    begins: dict[tuple[str, int], float] = {}
+type Own = Sequence[tuple[Build, BuildStage]]
+"""The stages that one process ran, with their builds."""
+
+
+def _lines(builds: Sequence[Build]) -> dict[tuple[str, int], Own]:
+    """The hosts and numbers of the processes, in the order in which they began, with their stages."""
+    found: dict[tuple[str, int], list[tuple[Build, BuildStage]]] = {}
     for build in builds:
         for stage in build.stages:
-            process = build.host, stage.pid
-            begins[process] = min(stage.begin, begins.get(process, math.inf))
-    return sorted(begins, key=lambda process: (begins[process], process))
+            found.setdefault((build.host, stage.pid), []).append((build, stage))
+    begins = {process: min(stage.begin for _, stage in own) for process, own in found.items()}
+    return {process: found[process] for process in sorted(found, key=lambda process: (begins[process], process))}
 
 
-def _process(builds: Sequence[Build], host: str, pid: int, names: Sequence[str], line: int) -> Process:
-    own = [(build, stage) for build in builds for stage in build.stages if (build.host, stage.pid) == (host, pid)]
+def _process(host: str, pid: int, own: Own, names: Sequence[str], line: int) -> Process:
     seconds = [sum(stage.seconds for _, stage in own if stage.name == name) for name in names]
     busy = sum(stage.seconds for _, stage in own if stage.name != STUB)
     label = f"{host} {pid}"

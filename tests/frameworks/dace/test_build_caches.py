@@ -1,5 +1,6 @@
 """What DaCe keeps between builds: for which toolchain, for which SDFGs, where, and that libraries are the same."""
 
+import dataclasses
 import os
 import shutil
 import threading
@@ -14,6 +15,7 @@ import gtstub
 from gtstub.cache.cleanup import BUILD_CACHES
 from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.cache.inventory import inventory
+from gtstub.cache.process import this_process
 from gtstub.cache.store import Cache
 from gtstub.errors import TrustError
 from gtstub.frameworks.dace.build import Build
@@ -130,6 +132,41 @@ def test_each_toolchain_has_a_directory(tmp_path: Path, monkeypatch: pytest.Monk
             found.append(directory())
     assert len(set(found)) == 7
     assert directory() == found[0]
+
+
+def test_a_directory_is_of_one_path_cmake_dace_user_and_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the toolchain is the same one."""
+    build = build_for()
+    toolchain = compiler.find(tmp_path / "cache", (), *build.cmake)
+
+    def directory() -> str:
+        with build.context(), build_caches(tmp_path / "cache", toolchain, build.settings, dace.SDFG("empty"), "cpu"):
+            return os.environ[DIRECTORY]
+
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    cmake = programs / "cmake"
+    cmake.write_text(f'#!/bin/sh\nexec "{shutil.which("cmake")}" "$@"\n')
+    cmake.chmod(0o755)
+    found = [directory()]
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{programs}")
+    found.append(directory())
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    found.append(directory())
+    with cmake.open("a") as script:
+        script.write("# upgraded\n")
+    found.append(directory())
+    boot = dataclasses.replace(this_process(), boot="another boot")
+    for target, value in {
+        "gtstub.frameworks.dace.build_caches.metadata.version": lambda _: "another version",
+        "gtstub.frameworks.dace.build_caches.os.getuid": lambda: 12345,
+        "gtstub.frameworks.dace.build_caches.this_process": lambda: boot,
+    }.items():
+        with monkeypatch.context() as changed:
+            changed.setattr(target, value)
+            found.append(directory())
+    assert len(set(found)) == 7
+    assert directory() == found[3]
 
 
 def test_a_compiler_that_is_replaced_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,16 @@ if __name__ == "__main__":
         list(pool.run([sys.argv[1]], compile_for_long))
 """
 
+WORKERS = """
+import sys, time
+from builds import compile_for_long
+from gtstub.building.workers import workers
+
+workers.submit((time.sleep, (0,)), compile_for_long, sys.argv[1]).result()
+"""
+
 POOL_OF_GT4PY = """
-import sys, tempfile
+import functools, os, sys, tempfile
 from builds import compile_for_long
 from gt4py.next.otf import runners
 from gtstub.building.orphans import end_with_parent
@@ -54,7 +62,7 @@ from gtstub.frameworks.gt4py.internals import prepare_workers
 
 if __name__ == "__main__":
     runner = runners.ProcessRunner(2, tempfile.gettempdir())
-    prepare_workers(runner, end_with_parent)
+    prepare_workers(runner, functools.partial(end_with_parent, os.getpid()))
     runner._pool.submit(compile_for_long, sys.argv[1]).result()
 """
 
@@ -63,8 +71,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     "script",
-    [OWN_POOL, OWN_POOL.replace("compile_for_long", "start_compiler"), POOL_OF_GT4PY],
-    ids=["own", "own at the start of a compiler", "gt4py"],
+    [OWN_POOL, OWN_POOL.replace("compile_for_long", "start_compiler"), WORKERS, POOL_OF_GT4PY],
+    ids=["own", "own at the start of a compiler", "workers", "gt4py"],
 )
 def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals, shell: list[str]) -> None:
     (tmp_path / "builds.py").write_text(COMPILES)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import subprocess
+import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,15 @@ from typing import Any
 import gt4py.next as gtx
 import numpy as np
 import pytest
+from gt4py.next import config
 from gt4py.next.otf import arguments, compilation_tasks, runners
 from gt4py.next.program_processors.runners.dace import run_dace_cpu_noopt
 
 import gtstub
+from gtstub.building.workers import workers
+from gtstub.cache.store import open_cache
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import fingerprint
-from gtstub.frameworks.gt4py.internals import move_to_front
 from gtstub.frameworks.gt4py.runner import FindingRunner
 
 I = gtx.Dimension("I")
@@ -131,62 +135,86 @@ def test_a_program_is_read_once_for_its_build(backend: plugin.StubBackend, monke
     assert len(reads) == 1
 
 
-# --- Builds that a call waits for -------------------------------------------------------------------------------------
+# --- The workers ------------------------------------------------------------------------------------------------------
 
 
-def submit(runner: Any, script: str, folder: Path) -> concurrent.futures.Future[Any]:
-    command = ["sh", "-c", script]
-    future: concurrent.futures.Future[Any] = runner._pool.submit(subprocess.check_call, command, cwd=folder)
-    return future
+@gtx.field_operator
+def _double(a: FieldI) -> FieldI:
+    return 2.0 * a
+
+
+@gtx.program
+def double(a: FieldI, out: FieldI) -> None:
+    _double(a, out=out)
+
+
+@gtx.field_operator
+def _half(a: FieldI) -> FieldI:
+    return 0.5 * a
+
+
+@gtx.program
+def half(a: FieldI, out: FieldI) -> None:
+    _half(a, out=out)
+
+
+def wait_for(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.05)
+
+
+def builder(program: Any) -> int:
+    """The process that has compiled the only variant of a program."""
+    (variant,) = program.variants
+    return next(stage.pid for stage in variant.result.result().manifest().built.stages if stage.name == "translation")
 
 
 @pytest.fixture
-def pool(tmp_path: Path) -> Iterator[Any]:
-    """A runner of gt4py's with one worker process, which is busy until there is a file 'go'."""
-    runner: Any = runners.ProcessRunner(1, str(tmp_path))
-    for _ in range(3):  # One runs, two have been handed on.
-        submit(runner, "until [ -e go ]; do sleep 0.05; done", tmp_path)
-    yield runner
-    (tmp_path / "go").touch()
-    runner.shutdown()
+def one_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(config, "BUILD_JOBS_MODE", config.BuildJobsMode.PROCESS)
+    monkeypatch.setattr(config, "BUILD_JOBS", 1)
+    runners.reset_default_runner()
+    yield
+    runners.reset_default_runner()
+    workers.end()
 
 
-def test_a_build_overtakes_others(pool: Any, tmp_path: Path) -> None:
-    futures = {name: submit(pool, f"printf {name} >>order", tmp_path) for name in "abcd"}
-    move_to_front(pool, futures["c"])
-    move_to_front(pool, futures["b"])
-    move_to_front(pool, concurrent.futures.Future())  # of another runner: nothing happens
-    (tmp_path / "go").touch()
-    concurrent.futures.wait(futures.values())
-    assert (tmp_path / "order").read_text() == "bcad"
-    move_to_front(pool, futures["d"])  # has ended
+@pytest.mark.usefixtures("one_worker")
+def test_one_worker_builds_all_programs(backend: plugin.StubBackend) -> None:
+    """Also those that come after all others were waited for, by gtstub's function or by gt4py's."""
+    pids = []
+    for program, wait in ((triple, gtstub.wait_for_compilation), (double, gtx.wait_for_compilation), (half, None)):
+        compiled = gtstub.compile(program, backend=backend, offset_provider={})
+        if wait is not None:
+            wait()
+        pids.append(builder(compiled))
+    assert len(set(pids)) == 1
+    assert pids[0] != os.getpid()
 
 
-@pytest.mark.parametrize("runner", [runners.SerialRunner(), runners.ThreadRunner(1)])
-def test_other_runners_keep_their_order(runner: Any) -> None:
-    move_to_front(runner, concurrent.futures.Future())
-
-
-def test_builds_that_calls_wait_for_overtake(backend: plugin.StubBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("one_worker")
+def test_builds_that_calls_wait_for_overtake(backend: plugin.StubBackend, tmp_path: Path) -> None:
     """Those of gt4py's calls at once, those of `gtstub.compile()` when they are called."""
-    moved: list[concurrent.futures.Future[Any]] = []
-    submitted: list[concurrent.futures.Future[Any]] = []
-    monkeypatch.setattr("gtstub.frameworks.gt4py.runner.move_to_front", lambda _, future: moved.append(future))
-
-    class Runner(runners.ThreadRunner):
-        def submit(self, task: Any) -> concurrent.futures.Future[Any]:
-            submitted.append(super().submit(task))
-            return submitted[-1]
-
-    own = Runner(1)
-    monkeypatch.setattr(runners, "_default_runner", FindingRunner(own))
-    program = gtstub.compile(triple, backend=backend, offset_provider={})
-    assert moved == []
-    a, out = gtx.as_field([I], np.arange(4.0)), gtx.as_field([I], np.zeros(4))
-    program(a, out)
-    assert len(moved) == 1
-    optimized = plugin.make_backend(gpu=False)
-    triple.with_backend(optimized)(a, out, offset_provider={})
-    assert len(moved) == 2
-    assert moved == submitted
-    own.shutdown()
+    busy = workers.submit((wait_for, (tmp_path / "go",)), os.getpid)
+    last, called = (gtstub.compile(each, backend=backend, offset_provider={}) for each in (triple, double))
+    a, outs = gtx.as_field([I], np.arange(4.0)), [gtx.as_field([I], np.zeros(4)) for _ in range(2)]
+    calls = [
+        threading.Thread(target=called, args=(a, outs[0])),
+        threading.Thread(target=half.with_backend(backend), args=(a, outs[1]), kwargs={"offset_provider": {}}),
+    ]
+    for call in calls:
+        call.start()
+    first = workers._waiting[0]
+    for _ in range(1200):
+        if len(workers._waiting) == 3 and first is workers._waiting[-1]:
+            break
+        time.sleep(0.05)
+    (tmp_path / "go").touch()
+    for call in calls:
+        call.join()
+    last.wait()
+    assert busy.result() != os.getpid()
+    np.testing.assert_array_equal([out.asnumpy() for out in outs], [2.0 * np.arange(4.0), 0.5 * np.arange(4.0)])
+    times = {manifest.name: manifest.built.time for manifest in (each.manifest() for each in open_cache().entries())}
+    assert len(times) == 3
+    assert max(times, key=lambda name: times[name]) == "triple"

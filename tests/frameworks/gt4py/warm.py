@@ -13,9 +13,10 @@ Between the ways, 'wait' calls gtstub.wait_for_compilation(), and 'wait_gt4py' g
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import gt4py.next as gtx
@@ -53,6 +54,15 @@ def _damped_by_grid(x: Plane) -> Plane:
 @gtx.program
 def damped_by_grid(x: Plane, i_end: gtx.int32, k_end: gtx.int32, out: Plane):
     _damped_by_grid(x, out=out, domain={I: (0, i_end), K: (0, k_end)})
+
+
+def number_of_children() -> int:
+    """The processes that this one has started and that have not ended."""
+    count = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            count += int(file.read_text().rpartition(")")[2].split()[1]) == os.getpid()
+    return count
 
 
 def remove_nothing(sdfg: Any) -> None:
@@ -181,7 +191,7 @@ def main() -> None:
         ways = {each.__name__.removesuffix("_"): each for each in WAYS}
         ways[way](x, out)
         (results[way],) = np.unique(out.asnumpy()).tolist()
-    done = {"results": results, "lowered": lowered, "children": len(multiprocessing.active_children())}
+    done = {"results": results, "lowered": lowered, "children": number_of_children()}
     runners.reset_default_runner()
     print(json.dumps(done))
 

@@ -21,7 +21,7 @@ def test_a_worker_that_is_killed_while_it_has_nothing_to_do_costs_one_job() -> N
         (pid,) = {result for _, result in pool.run(jobs[:1], number_of_process) if result is not None}
         assert isinstance(pid, int)
         os.kill(pid, signal.SIGKILL)
-        pool._workers[0].process.join()
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         results = {job.program: result for job, result in pool.run(jobs, number_of_process) if result is not None}
     failed = [result for result in results.values() if isinstance(result, Outcome)]
     assert [each.error for each in failed] == [

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.building.waiting import build_once
-from gtstub.cache.cleanup import BUILD_CACHES, LONGEST_BUILD, leftovers, set_aside, sweep
+from gtstub.cache.cleanup import BUILD_CACHES, BYTE_CODE, LONGEST_BUILD, leftovers, set_aside, sweep
 from gtstub.cache.entry import USE_KNOWN, Entry
 from gtstub.cache.inventory import code_paths, inventory, pick
 from gtstub.cache.key import make_key as key_of
@@ -166,11 +166,12 @@ def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
     assert not failed.exists()
 
 
-def test_of_what_dace_keeps_the_most_recently_used_stays(cache: Cache) -> None:
+@pytest.mark.parametrize("directory", [BUILD_CACHES, BYTE_CODE])
+def test_of_what_builds_share_the_most_recently_used_stays(cache: Cache, directory: str) -> None:
     hours = (0, 0.5, 0.9, 2, 3, 4, 30 * 24, -2)  # since the last use; the clock went backwards after the last one
 
     def make(hours: float) -> Path:
-        path = cache.root / BUILD_CACHES / f"{hours}"
+        path = cache.root / directory / f"{hours}"
         (path / "dace_build_cache_user" / "pch").mkdir(parents=True)
         os.utime(path, (time.time() - hours * 3600,) * 2)
         return path

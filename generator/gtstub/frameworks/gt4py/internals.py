@@ -7,10 +7,10 @@ After an upgrade of gt4py, check this module first. No other module asks for a v
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import queue
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -96,7 +96,9 @@ __all__ = [
     "CompilationArtifact",
     "ConcreteProgramDef",
     "ExecutableProgram",
+    "ExecutorRunner",
     "ExtensionSource",
+    "ProcessSettings",
     "ProgramSource",
     "SDFGCodeSpec",
     "SourceCodeSpec",
@@ -106,8 +108,8 @@ __all__ = [
     "make_dace_backend",
     "make_field",
     "make_gtfn_backend",
-    "move_to_front",
     "prepare_workers",
+    "process_settings",
     "replace_default_runner",
     "versions",
 ]
@@ -133,24 +135,27 @@ def prepare_workers(runner: runners.Runner, prepare: Callable[[], None]) -> None
         pool_of_cpython._initializer, pool_of_cpython._initargs = _prepare, (prepare, initializer, arguments)
 
 
-def move_to_front(runner: runners.Runner, future: Future[Any]) -> None:
-    """
-    Lets a submitted build of a runner with worker processes overtake those that wait before it. Does nothing for a
-    build that has begun, or that the executor has handed on, and for other runners.
-    """
-    pool = getattr(runner, "_pool", None)
-    if not isinstance(pool, ProcessPoolExecutor):
-        return
-    pool_of_cpython = cast(Any, pool)
-    waiting = getattr(pool_of_cpython, "_work_ids", None)
-    items = getattr(pool_of_cpython, "_pending_work_items", None)
-    if not isinstance(waiting, queue.Queue) or not isinstance(items, dict):  # another CPython
-        return
-    number = next((number for number, item in list(items.items()) if item.future is future), None)
-    with waiting.mutex:
-        if number in waiting.queue:
-            waiting.queue.remove(number)
-            waiting.queue.appendleft(number)
+@dataclasses.dataclass(frozen=True)
+class ProcessSettings:
+    """How many processes a runner of gt4py's uses, and the function that each calls first, with its arguments."""
+
+    workers: int
+    prepare: tuple[Callable[..., None], tuple[Any, ...]]
+
+
+def process_settings(runner: runners.Runner) -> ProcessSettings | None:
+    """The settings of a runner that uses processes; None for other runners, also those of a user."""
+    if type(runner) is not runners.ProcessRunner:
+        return None
+    pool = cast(Any, runner._pool)
+    return ProcessSettings(pool._max_workers, (pool._initializer, pool._initargs))
+
+
+class ExecutorRunner(runners.ProcessRunner):
+    """gt4py's runner with another executor than its own."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._pool = cast(ProcessPoolExecutor, executor)
 
 
 def _prepare(prepare: Callable[[], None], initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

@@ -1,12 +1,16 @@
 """
-A runner of compilation tasks that calls gt4py's own runner only for programs without a cache entry.
+A runner of compilation tasks that starts processes only for programs without a cache entry.
 
-gt4py submits every program to worker processes, each of which takes seconds to start.
+gt4py submits every program to worker processes, which take seconds to start, import the main module of the model, and
+end in `wait_for_compilation()`. gtstub's programs are built in its own, which stay for the next ones; those of gt4py's
+own backends are built as before.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import functools
+import os
 import threading
 from typing import Any
 
@@ -14,15 +18,20 @@ from gt4py.next.otf import runners
 
 from gtstub.building.orphans import end_with_parent
 from gtstub.building.pending import done
-from gtstub.frameworks.gt4py.internals import move_to_front, prepare_workers
+from gtstub.building.workers import workers
+from gtstub.frameworks.gt4py.internals import ExecutorRunner, ProcessSettings, prepare_workers, process_settings
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 
 
 class FindingRunner:
-    """Returns the entry that the lowering step found, or submits the task to gt4py's own runner, created on demand."""
+    """
+    Returns the entry that the lowering step found. Or else submits the task to the workers of this process, if gt4py's
+    runner, which is created on demand, would use processes; or to that runner.
+    """
 
     def __init__(self, own: runners.Runner | None = None) -> None:
         self._own = own
+        self._settings = process_settings(own) if own is not None else None
         self._making = threading.Lock()
 
     def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
@@ -33,20 +42,33 @@ class FindingRunner:
         with self._making:
             if self._own is None:
                 self._own = _from_config()
-                prepare_workers(self._own, end_with_parent)
-        future: concurrent.futures.Future[Any] = self._own.submit(task)
-        if isinstance(found, LoweredProgramDef) and found.is_waiting:
-            self.hurry(future)
+                self._settings = process_settings(self._own)
+                prepare_workers(self._own, functools.partial(end_with_parent, os.getpid()))
+        if self._settings is None or not isinstance(found, LoweredProgramDef):
+            future: concurrent.futures.Future[Any] = self._own.submit(task)
+            return future
+        future = ExecutorRunner(_Submitting(self._settings)).submit(task)
+        if found.is_waiting:
+            workers.hurry(future)
         return future
 
-    def hurry(self, future: concurrent.futures.Future[Any]) -> None:
-        """Lets a submitted build overtake others, because a call waits for it."""
-        if self._own is not None:
-            move_to_front(self._own, future)
-
     def shutdown(self, wait: bool = True) -> None:
+        """Ends gt4py's own processes and threads. The workers of this process wait for the next builds."""
         if self._own is not None:
             self._own.shutdown(wait)
+        if wait:
+            workers.wait()
+
+
+class _Submitting(concurrent.futures.Executor):
+    """The workers of this process, as an executor with the settings of gt4py's."""
+
+    def __init__(self, settings: ProcessSettings) -> None:
+        self._settings = settings
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        workers.most = self._settings.workers
+        return workers.submit(self._settings.prepare, function, *args, **kwargs)
 
 
 _from_config = runners.from_config

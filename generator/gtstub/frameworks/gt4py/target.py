@@ -23,7 +23,6 @@ from gtstub.errors import CacheError, SignatureError
 from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
-from gtstub.frameworks.gt4py.runner import FindingRunner
 from gtstub.frameworks.gt4py.stages import RequestedArgs
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
@@ -143,7 +142,7 @@ class CompiledTarget(Target):
         if (entry := requested.request.find()) is not None:
             return done(entry)
         args = RequestedArgs(**vars(concrete.args), requested=requested)
-        return start(requested.request.cache, requested.request.key, ranks.current(), lambda: submit(args), _hurry)
+        return start(requested.request.cache, requested.request.key, ranks.current(), lambda: submit(args))
 
     def load(self, artifact: Any) -> Callable[..., None]:
         executable = self.backend.load_artifact(artifact)
@@ -162,12 +161,6 @@ class CompiledTarget(Target):
             executable(*extract(*args)[0], offset_provider=offset_provider)
 
         return call
-
-
-def _hurry(build: concurrent.futures.Future[Any]) -> None:
-    runner = runners.get_default_runner()
-    if isinstance(runner, FindingRunner):  # and not one that somebody has put around it
-        runner.hurry(build)
 
 
 def _sample(name: str, seconds: float) -> None:

@@ -21,12 +21,13 @@ from gt4py.next.program_processors.runners.dace.workflow import compilation as d
 
 from gtstub import settings
 from gtstub.building.waiting import build_once
+from gtstub.building.worker import UnfitError
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import BuildStage
 from gtstub.codegen.stub import Stub, make_stub
-from gtstub.errors import CacheError, ConfigError
+from gtstub.errors import ConfigError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.streams import make_asynchronous
@@ -256,13 +257,13 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
 
     def _check(self, request: Request) -> None:
         """
-        Raises CacheError if this process would build something else than was requested. gt4py's worker processes import
-        the user's modules again, and keep the environment that they were started with.
+        Raises UnfitError if this process would build something else than was requested. Worker processes import the
+        user's modules again, and keep the environment that they were started with.
         """
         made = self.compilation.build.toolchain(request.cache).ingredients
         here = {**request.ingredients, **self.ingredients, "toolchain": made}
         if found := differences(request.ingredients, here):
-            raise CacheError(
+            raise UnfitError(
                 f"Program '{request.program}' cannot be built: these ingredients of its key are not the same in the"
                 f" process that builds it: {', '.join(repr(each.path) for each in found)}. Set"
                 " GT4PY_BUILD_JOBS_MODE=serial, or change no function, variable or environment variable after its"

@@ -1,0 +1,68 @@
+"""
+Byte code for the processes that build. Where Python finds none and may write none, each of them would compile gt4py and
+DaCe from source when it starts.
+
+They then keep byte code in a directory of the cache. A user who wants none beside his sources (PYTHONDONTWRITEBYTECODE)
+still gets none there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+
+from gtstub.cache.cleanup import BYTE_CODE
+from gtstub.cache.store import open_cache
+from gtstub.cache.trust import check_root, make_directory
+from gtstub.errors import TrustError
+
+PACKAGES = ("gt4py", "dace")
+"""What every build imports."""
+
+
+def byte_code_directory() -> Path | None:
+    """
+    The directory for the byte code of processes that build, marked as used. None if Python finds the byte code of
+    `PACKAGES`, or may write it, where it keeps it; or if the directory cannot be made, or somebody who is not trusted
+    could have written it.
+    """
+    if all(map(_has_byte_code, PACKAGES)):
+        return None
+    directory = open_cache().root / BYTE_CODE / _name()
+    try:
+        make_directory(directory.parent, exist_ok=True)
+        make_directory(directory, 0o700, exist_ok=True)
+        check_root(directory.parent)
+        check_root(directory)
+        os.utime(directory)
+    except (OSError, TrustError):
+        return None
+    return directory
+
+
+def _has_byte_code(package: str) -> bool:
+    """Whether Python finds the byte code of a package or may write it. True for one that is missing, or has none."""
+    found = find_spec(package)
+    if found is None or found.cached is None:
+        return True
+    file = Path(found.cached)
+    return file.exists() or (not sys.dont_write_bytecode and os.access(_existing(file.parent), os.W_OK | os.X_OK))
+
+
+def _existing(directory: Path) -> Path:
+    return next(path for path in (directory, *directory.parents) if path.exists())
+
+
+def _name() -> str:
+    """
+    Differs for interpreters, users, and sets of installed packages: Python compares only time and size of a source with
+    those in its byte code, and two containers may have files of the same time and size at one path.
+    """
+    installed = sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
+    known = {"python": sys.version, "prefix": sys.prefix, "user": os.getuid(), "installed": installed}
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]

@@ -1,0 +1,217 @@
+"""
+The workers of this process, for all programs that it builds.
+
+They start when there is work for them, and wait for more when there is none, a minute at most. A thread of this process
+waits for each worker that builds, and for no other. A worker that is killed is replaced.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import functools
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from threading import current_thread
+from typing import Any
+
+from gtstub.building.worker import INTERRUPTED, Reply, State, Worker, is_worker
+from gtstub.errors import CompilationError
+
+IDLE = 60.0
+"""Seconds after which a worker without work ends."""
+
+
+type Prepare = tuple[Callable[..., None], tuple[Any, ...]]
+"""A function of a module that a worker calls before its first call, with its arguments."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Job:
+    future: Future[Any]
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    needs: tuple[State, Prepare]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Employed:
+    """A worker with what it was started with. A job that needs something else needs another worker."""
+
+    worker: Worker
+    has: tuple[State, Prepare]
+
+
+class Workers:
+    """At most `most` worker processes."""
+
+    def __init__(self) -> None:
+        self.most = 1
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forgets all workers: those that a forked process finds here belong to its parent."""
+        self._lock = threading.Lock()
+        self._waiting: deque[_Job] = deque()
+        self._threads: list[threading.Thread] = []
+        self._active = 0
+        self._idle: list[_Employed] = []
+        self._busy: set[Worker] = set()
+
+    def submit(self, prepare: Prepare, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """
+        Calls a function of a module in a worker. The result has a CompilationError if the worker is killed.
+
+        Raises RuntimeError in a worker, which has imported a main module that builds when it is imported.
+        """
+        if is_worker():
+            raise RuntimeError(
+                "The main module was imported for a build, and builds programs when it is imported: put what it does"
+                " under 'if __name__ == \"__main__\":'."
+            )
+        _watch_this_process()
+        job = _Job(Future(), function, args, kwargs, (State.now(), prepare))
+        with self._lock:
+            self._waiting.append(job)
+            if self._active < self.most:
+                self._active += 1
+                self._threads = [thread for thread in self._threads if thread.is_alive()]
+                self._threads.append(threading.Thread(target=self._work, name="gtstub builds", daemon=True))
+                self._threads[-1].start()
+        return job.future
+
+    def hurry(self, future: Future[Any]) -> None:
+        """Lets a call overtake those that wait before it. Does nothing for one that has begun."""
+        with self._lock:
+            job = next((job for job in self._waiting if job.future is future), None)
+            if job is not None:
+                self._waiting.remove(job)
+                self._waiting.appendleft(job)
+
+    def wait(self) -> None:
+        """Waits for all calls and the threads that wait for them. If that is interrupted, it cancels them."""
+        try:
+            while others := [each for each in self._threads if each.is_alive() and each is not current_thread()]:
+                others[0].join()
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
+
+    def cancel(self) -> None:
+        """Cancels the calls that wait, and ends those that run."""
+        with self._lock:
+            waiting, busy = list(self._waiting), list(self._busy)
+            self._waiting.clear()
+        for job in waiting:
+            job.future.set_exception(CompilationError("A program could not be built: it was interrupted."))
+        for worker in busy:
+            worker.interrupt()
+
+    def end(self) -> None:
+        """Ends the workers without work."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.worker.end()
+
+    # --- In the threads -----------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        """Has one worker run what waits, until nothing does."""
+        employed: _Employed | None = None
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._active -= 1
+                    if employed is not None:
+                        self._idle.append(employed)
+                    return
+                job = self._waiting.popleft()
+                if employed is None and self._idle:
+                    employed = self._idle.pop()
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            try:
+                employed, reply = self._run(job, employed)
+            except BaseException as error:
+                employed = None
+                job.future.set_exception(error)
+            else:
+                if reply.state == "done":
+                    job.future.set_result(reply.value)
+                else:
+                    job.future.set_exception(reply.value)
+
+    def _run(self, job: _Job, employed: _Employed | None) -> tuple[_Employed, Reply]:
+        """The reply of a worker, which is `employed` if that fits, and has imported the main module if it has to."""
+        if employed is not None and employed.has == job.needs:
+            with contextlib.suppress(EOFError, OSError):  # It has ended while it had no work.
+                reply = self._call(employed.worker, job)
+                if reply.state != "unfit":
+                    return employed, reply
+        if employed is not None:
+            employed.worker.end()
+        for main in (False, True):
+            worker = Worker.start(job.needs[0], has_group=False, idle=IDLE)
+            try:
+                reply = self._call(worker, job, first=True, main=main)
+            except (EOFError, OSError):
+                raise self._lost(worker) from None
+            if reply.state != "unfit" or main:
+                break
+            worker.end()
+        return _Employed(worker, job.needs), reply
+
+    def _call(self, worker: Worker, job: _Job, *, first: bool = False, main: bool = False) -> Reply:
+        """The last reply to a call. Raises CompilationError if the worker ends after it has begun it."""
+        with self._lock:
+            self._busy.add(worker)
+        try:
+            if first:
+                function, args = job.needs[1]
+                worker.send(function, *args)
+                while (reply := worker.receive()).state == "begun":
+                    pass
+                if reply.state != "done":
+                    return reply
+            worker.send(job.function, *job.args, main=main, **job.kwargs)
+            worker.receive()
+            try:
+                return worker.receive()
+            except (EOFError, OSError):
+                raise self._lost(worker) from None
+        finally:
+            with self._lock:
+                self._busy.discard(worker)
+
+    def _lost(self, worker: Worker) -> CompilationError:
+        """The error of a worker that has ended. One that was interrupted was so together with all others."""
+        cause = worker.cause_of_exit()
+        if worker.process.returncode in INTERRUPTED:
+            self.cancel()
+            cause = "it was interrupted"
+        return CompilationError(f"A program could not be built: {cause}.")
+
+
+workers = Workers()
+"""Those of this process."""
+
+
+@functools.cache
+def _watch_this_process() -> None:
+    os.register_at_fork(after_in_child=workers._forget)
+    atexit.register(_end_at_exit)
+
+
+def _end_at_exit() -> None:
+    """Waits for all builds, but not if the process was interrupted. Leaves no worker."""
+    if isinstance(getattr(sys, "last_exc", None), KeyboardInterrupt):
+        workers.cancel()
+    workers.wait()
+    workers.end()
