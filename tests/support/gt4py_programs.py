@@ -307,12 +307,6 @@ ICON_CASES = (
         ),
     ),
     _icon(f"{DIFFUSION}.calculate_nabla4", _EDGES),
-    _icon(
-        f"{DYCORE}.compute_advection_in_vertical_momentum_equation",
-        _CELLS,
-        attribute="compute_advection_in_corrector_vertical_momentum",
-        static=("end_index_of_damping_layer", *_SIZES),
-    ),
 )
 
 # Its SDFG has a race at one stage of gt4py's optimisation, which the next stage removes.
