@@ -249,15 +249,17 @@ valgrind: .venv/.gtstub ## run the tests that need valgrind
 wheel: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y pyproject.toml))
 wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
 	rm -rf dist
-	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m build --no-isolation $(ONLY)
 
+# Of the sdist alone: 'make test' builds the wheel in tests/packaging, and looks into it.
 wheel-test: MINOR := 13
+wheel-test: ONLY := --sdist
 wheel-test: wheel ## install the sdist with CPython 3.MINOR into an empty environment, and run the tests that need no gt4py
 	rm -rf build/wheel-test
 	interpreter=$$(.ci/find-python $(MINOR)) && PYTHON=$$interpreter VENV=build/wheel-test \
 	    .ci/install "gtstub[test] @ file://$$(echo $(CURDIR)/dist/gtstub-*.tar.gz)"
 	build/wheel-test/bin/python -m pytest -n $(JOBS) --dist loadgroup \
-	    tests/unit tests/python_host tests/docs tests/packaging tests/property $(ARGS)
+	    tests/unit tests/python_host tests/docs tests/property $(ARGS)
 
 clean: ## remove everything that make has made
 	rm -rf .venv build dist

@@ -77,4 +77,4 @@ def _run(command: list[str], env: dict[str, str], cwd: str, outputs: list[str]) 
     sys.orig_argv, sys.argv, sys.path[0] = command, command[1:], str(script.parent)
     main = sys.modules["__main__"]
     main.__file__ = str(script)
-    exec(compile(script.read_bytes(), script, "exec"), main.__dict__)
+    exec(compile(script.read_bytes(), script, "exec", dont_inherit=True), main.__dict__)  # postpones no annotations

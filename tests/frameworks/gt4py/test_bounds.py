@@ -36,9 +36,9 @@ from tests.support.diffusion_calls import (
     offset_provider,
     rows_used,
 )
-from tests.support.gt4py_programs import CASES, Case
+from tests.support.gt4py_programs import CASES, ICON_CASES, Case, build_lowered
 
-pytestmark = pytest.mark.xdist_group("bounds of gt4py programs")
+pytestmark = pytest.mark.xdist_group("apply_diffusion_to_vn")  # with the tests that lower it
 
 LEAST, MOST = int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max)
 HINT = "Set GTSTUB_BOUNDS=0 to build the program without this check."
@@ -48,7 +48,10 @@ INVALID = np.full((EDGES, 4), -1, np.int32)
 
 def built(case: Case) -> _host.Program:
     """What gt4py calls after it has compiled a program."""
-    program = case.program().with_backend(make_backend(gpu=False, auto_optimize=False))
+    backend = make_backend(gpu=False, auto_optimize=False)
+    if case in ICON_CASES:
+        build_lowered(case, backend)
+    program = case.program().with_backend(backend)
     program(**case.make_arguments(), offset_provider=case.make_offset_provider())
     (executable,) = program._compiled_programs.compiled_programs.values()
     assert isinstance(executable, _host.Program)

@@ -95,12 +95,6 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
     keys = {variant.result.result().path.name for variant in program.variants}
     assert keys == {found["relax", f"nudging={nudging}"]["key"] for nudging in (True, False)}
 
-    file.write_text(PROGRAMS.partition('[[program]]\nsource = "tests.frameworks.gt4py.ahead:needs_grid"')[0])
-    done = build(file, "--jobs", "1")
-    assert done.returncode == 0
-    assert "2 found" in done.stdout
-    assert {line.split()[2] for line in done.stdout.splitlines() if line.startswith("relax")} == {"found"}
-
 
 SMALLEST_FIRST = """
 [[program]]
@@ -161,51 +155,60 @@ import gtstub
 from tests.frameworks.gt4py import ahead
 
 if __name__ == "__main__":
-    gtstub.compile(ahead.{program}, backend_tag="CPU", offset_provider={provider})
+    gtstub.compile(ahead.{program}, backend_tag="CPU", {options})
 """
 
 
-@pytest.mark.parametrize("grid", ["tests.frameworks.gt4py.ahead:grid", ""])
-def test_a_run_lists_its_programs(tmp_path: Path, grid: str) -> None:
-    """Of programs that are compiled ahead and of those that gt4py itself calls, with the keys of the run."""
-    file, model = tmp_path / "programs.toml", tmp_path / "model.py"
-    model.write_text(MODEL)
-    run = (sys.executable, model)
-    options = ("--from-run", file, "--cache", tmp_path / "cache", *(("--grid", grid) if grid else ()))
+def list_run(cache: Path, file: Path, grid: str, *run: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a command in mode Build, which writes `file`."""
+    options = ("--from-run", file, "--cache", cache, *(("--grid", grid) if grid else ()))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GTSTUB_BACKENDS": ""}
     line = command(*options, "--", *run)
-    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    A folder with the list of a run, programs.toml, and its cache. Of programs that are compiled ahead and of those that
+    gt4py itself calls, with the keys of the run; a second run finds them, and gives its grid no name.
+    """
+    folder = tmp_path_factory.mktemp("listed")
+    model = folder / "model.py"
+    model.write_text(MODEL)
+    for name, grid, count, summary in (
+        ("programs.toml", "tests.frameworks.gt4py.ahead:grid", 4, "6 built"),
+        ("others.toml", "", 3, "6 found"),
+    ):
+        done = list_run(folder / "cache", folder / name, grid, sys.executable, model)
+        assert done.returncode == 0, done.stderr
+        lines = done.stderr.splitlines()
+        assert summary in lines
+        assert f"{count} listed in '{folder / name}', {6 - count} left out" in lines
+        left_out = {line.split(",")[0] for line in lines if " is not listed: " in line}
+        assert left_out == {
+            "Program 'relax' is not listed: its backend was made with options",
+            "Program 'unnamed' is not listed: module '__main__' has no 'unnamed' that is this program.",
+            *([] if grid else ["Program 'needs_grid' is not listed: its offset provider has no name"]),
+        }
+    return folder
+
+
+def test_a_run_lists_its_programs(listed: Path) -> None:
+    done = build(listed / "programs.toml")
     assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert "6 built" in lines
-    listed = 4 if grid else 3
-    assert f"{listed} listed in '{file}', {6 - listed} left out" in lines
-    left_out = {line.split(",")[0] for line in lines if " is not listed: " in line}
-    assert left_out == {
-        "Program 'relax' is not listed: its backend was made with options",
-        "Program 'unnamed' is not listed: module '__main__' has no 'unnamed' that is this program.",
-        *([] if grid else ["Program 'needs_grid' is not listed: its offset provider has no name"]),
-    }
-    found = build(file, "--dry-run", "--json")
-    states = [outcome["state"] for outcome in json.loads(found.stdout)["programs"]]
-    assert states == ["found"] * listed, found.stderr
+    assert done.stdout.splitlines()[-1] == "4 found"
 
 
-def test_a_list_with_another_grid_is_an_error(tmp_path: Path) -> None:
+def test_a_list_with_another_grid_is_an_error(tmp_path: Path, listed: Path) -> None:
     """A second process adds to the list of the first."""
     file, one, two = (tmp_path / name for name in ("programs.toml", "one.py", "two.py"))
-    one.write_text(ONE.format(program="needs_grid", provider="ahead.grid()"))
-    two.write_text(ONE.format(program="relax_often", provider="{}"))
-    line = command(
-        "--from-run", file, "--grid", "tests.frameworks.gt4py.ahead:other_grid", "--cache", tmp_path / "cache"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GTSTUB_BACKENDS": ""}
+    one.write_text(ONE.format(program="needs_grid", options="offset_provider=ahead.grid()"))
+    two.write_text(ONE.format(program="relax", options='bound_static_args={"weight": 0.5, "nudging": True}'))
     run = f"{sys.executable} {one} && {sys.executable} {two}"
-    done = subprocess.run(
-        [*line, "--", "sh", "-c", run], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    done = list_run(listed / "cache", file, "tests.frameworks.gt4py.ahead:other_grid", "sh", "-c", run)
     assert done.returncode == 1, done.stderr
-    (key,) = [path.name for path in (tmp_path / "cache").glob("needs_grid-*")]
+    (key,) = [path.name for path in (listed / "cache").glob("needs_grid-*")]
     assert (
         f"The list does not name these entries of the run: {key}. If there is no error above, their grid is"
         in done.stderr

@@ -15,6 +15,7 @@ import pytest
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py.backend import make_backend
 from tests.frameworks.dace.test_dace_config import HOSTILE
+from tests.support.own_cache import copy_answers
 from tests.support.warm_python import WarmPython
 
 pytestmark = pytest.mark.xdist_group("dace_config")
@@ -47,38 +48,49 @@ exec c++ "$@"
 """
 
 
-def build(home: Path, python: WarmPython | None = None, **environ: str) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Writes its commands into a file. Its folder keeps what CMake has answered about it, and DaCe's headers."""
+    path = tmp_path_factory.mktemp("compiler") / "c++"
+    path.write_text(COMPILER)
+    path.chmod(0o755)
+    return path
+
+
+def build(
+    home: Path, compiler: Path, python: WarmPython | None = None, *, cache: Path, **environ: str
+) -> dict[str, Any]:
     """
     Builds a program in a process of its own, whose home and current directory is `home`. One of `python` has imported
     DaCe elsewhere, which reads its file and its variables then.
     """
     home.mkdir(exist_ok=True)
-    script = home / "model.py"
+    copy_answers(compiler.parent, cache)
+    script, commands = home / "model.py", home.with_name(f"{home.name}-commands")
     script.write_text(MODEL)
-    compiler, commands = home.with_name(f"{home.name}-c++"), home.with_name(f"{home.name}-commands")
-    compiler.write_text(COMPILER)
-    compiler.chmod(0o755)
-    names = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "GTSTUB_CACHE_DIR")
+    names = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
     inherited = {name: os.environ[name] for name in names if name in os.environ}
     env = {"GT4PY_BUILD_JOBS_MODE": "serial", **inherited, "HOME": str(home), **environ}
-    env |= {"CXX": str(compiler), "COMMANDS": str(commands)}
+    env |= {"CXX": str(compiler), "COMMANDS": str(commands), "GTSTUB_CACHE_DIR": str(cache)}
+    env |= {"DACE_BUILD_CACHE_DIR": str(compiler.parent / "dace")}
     with contextlib.chdir(home):
         if python is not None:
             done = python.run(script, env=env)
         else:
             done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    copy_answers(cache, compiler.parent)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     (found["command"],) = (line for line in commands.read_text().splitlines() if line.endswith("/copy.cpp"))
     return found
 
 
-def test_a_hostile_file_changes_neither_flags_nor_key(tmp_path: Path) -> None:
-    for home in ("clean", "hostile"):
-        (tmp_path / home).mkdir()
+def test_a_hostile_file_changes_neither_flags_nor_key(tmp_path: Path, compiler: Path, warm_python: WarmPython) -> None:
+    (tmp_path / "hostile").mkdir()
     (tmp_path / "hostile" / ".dace.conf").write_text(HOSTILE)
     clean, hostile = (
-        build(tmp_path / home, GTSTUB_CACHE_DIR=str(tmp_path / home / "cache")) for home in ("clean", "hostile")
+        build(tmp_path / home, compiler, python, cache=tmp_path / home / "cache")
+        for home, python in (("clean", warm_python), ("hostile", None))
     )
     assert clean["key"] == hostile["key"]
     for found in (clean, hostile):
@@ -91,8 +103,8 @@ def test_a_hostile_file_changes_neither_flags_nor_key(tmp_path: Path) -> None:
     assert (tmp_path / "hostile" / ".dace.conf").read_text() == HOSTILE
 
 
-def test_an_override_is_in_the_flags_and_in_the_key(tmp_path: Path) -> None:
-    found = build(tmp_path, GTSTUB_CACHE_DIR=str(tmp_path / "cache"), DACE_compiler_cpu_args="-DEXPLICIT")
+def test_an_override_is_in_the_flags_and_in_the_key(tmp_path: Path, compiler: Path) -> None:
+    found = build(tmp_path / "home", compiler, cache=tmp_path / "cache", DACE_compiler_cpu_args="-DEXPLICIT")
     assert "-DEXPLICIT" in found["command"]
     assert "-march=native" not in found["command"]
     ingredients = found["manifest"]["ingredients"]
@@ -100,14 +112,16 @@ def test_an_override_is_in_the_flags_and_in_the_key(tmp_path: Path) -> None:
     assert ingredients["cpu"] == []
 
 
-def test_a_toolchain_file_is_in_the_flags_the_key_and_the_cpu(tmp_path: Path, warm_python: WarmPython) -> None:
+def test_a_toolchain_file_is_in_the_flags_the_key_and_the_cpu(
+    tmp_path: Path, compiler: Path, warm_python: WarmPython
+) -> None:
     """DaCe's own CMake uses the flags that gtstub's question to CMake finds."""
     file = tmp_path / "toolchain.cmake"
     found = []
     for flags in ("", "-ffast-math", "-ffast-math -msse4.2", "-march=native"):
         file.write_text(f"add_compile_options({flags})\n" if flags else "")
-        environ = {"CXXFLAGS": "-O1", "CMAKE_TOOLCHAIN_FILE": str(file), "GTSTUB_CACHE_DIR": str(tmp_path / "cache")}
-        found.append(build(tmp_path / "home", warm_python, **environ))
+        environ = {"CXXFLAGS": "-O1", "CMAKE_TOOLCHAIN_FILE": str(file)}
+        found.append(build(tmp_path / "home", compiler, warm_python, cache=tmp_path / "cache", **environ))
         (tmp_path / "home-commands").unlink()
         assert set(flags.split()) <= set(found[-1]["command"].split())
     assert len({each["key"] for each in found}) == 4
@@ -117,9 +131,12 @@ def test_a_toolchain_file_is_in_the_flags_the_key_and_the_cpu(tmp_path: Path, wa
     assert set(found[-1]["manifest"]["machine"]["cpu"]) <= set(ingredients["toolchain"]["cpu"])
 
 
-def test_flags_of_the_environment_do_not_take_the_place_of_none(tmp_path: Path) -> None:
-    environ = {"CXXFLAGS": "-DHOLE", "DACE_compiler_cpu_args": "", "GTSTUB_CACHE_DIR": str(tmp_path / "cache")}
-    assert "-DHOLE" not in build(tmp_path / "home", **environ)["command"]
+def test_flags_of_the_environment_do_not_take_the_place_of_none(
+    tmp_path: Path, compiler: Path, warm_python: WarmPython
+) -> None:
+    environ = {"CXXFLAGS": "-DHOLE", "DACE_compiler_cpu_args": ""}
+    found = build(tmp_path / "home", compiler, warm_python, cache=tmp_path / "cache", **environ)
+    assert "-DHOLE" not in found["command"]
 
 
 @pytest.mark.parametrize(

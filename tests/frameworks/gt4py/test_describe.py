@@ -24,7 +24,6 @@ import pytest
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.origin import is_known
-from tests.support.hash_seeds import printed_with_seeds
 
 
 @pytest.fixture
@@ -382,18 +381,6 @@ def test_values_of_different_types_differ() -> None:
     texts = [json.dumps(describe(value)) for value in values]
     twice = {text: [value for value, other in zip(values, texts, strict=True) if other == text] for text in texts}
     assert [same for same in twice.values() if len(same) > 1] == []
-
-
-def test_sets_of_functions_are_described_alike_in_every_process(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import json\nfrom gtstub.frameworks.gt4py.describe import describe\n"
-        "def make(value):\n    def hook(sdfg):\n        return make, value\n    return hook\n"
-        "chosen = frozenset([lambda sdfg: 1, lambda sdfg: 2, lambda sdfg: 3, make(1), make(2), make('a'), 'b', 1.5])\n"
-        "padding = [object() for _ in range(__import__('os').getpid() % 97)]\n"
-        "print(json.dumps(describe([chosen, make(3)])))\n"
-    )
-    assert len(printed_with_seeds(script, "0", "77")) == 1
 
 
 def test_object_that_makes_every_attribute() -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
+import os
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +30,7 @@ from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.describe import Reader, describe
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
-from tests.support.hash_seeds import printed_with_seeds
+from tests.support.warm_python import WarmPython
 
 MODEL = """
 import enum
@@ -273,16 +277,25 @@ def helper(x: gtx.Field[[Edge], gtx.float64]) -> gtx.Field[[Edge], gtx.float64]:
     assert describe([first, first]) != describe([first, second])
 
 
-def test_description_is_the_same_in_every_process(tmp_path: Path) -> None:
+def test_description_is_the_same_in_every_process(tmp_path: Path, warm_python: WarmPython) -> None:
+    """Also of sets, which processes order differently: by the hashes of texts, and by the addresses of functions."""
     script = tmp_path / "script.py"
     script.write_text(
         f"{HOOKS}\nimport json\nfrom gtstub.frameworks.gt4py.describe import describe\n"
         'source = \'def anonymous(sdfg):\\n    return [x for x in sdfg if x in {"a", "b", "c"}]\'\n'
         "exec(source)  # without a text\n"
         "chosen = [hook, logged, with_inner, Hook(), Hook().apply, make(1), other, anonymous, {'b', 'a', 'c'}]\n"
+        "def again(value):\n    def hook(sdfg):\n        return again, value\n    return hook\n"
+        "lambdas = [lambda sdfg: 1, lambda sdfg: 2, lambda sdfg: 3]\n"
+        "chosen += [frozenset([*lambdas, again(1), again(2), again('a'), 'b', 1.5]), again(3)]\n"
+        "padding = [object() for _ in range(__import__('os').getpid() % 97)]\n"
         "print(json.dumps(describe(chosen)))\n"
     )
-    assert len(printed_with_seeds(script, "0", "77")) == 1
+    seeded = {**os.environ, "PYTHONHASHSEED": "77"}
+    fresh = subprocess.run([sys.executable, script], env=seeded, capture_output=True, text=True, check=True)
+    forked = warm_python.run(script, env=os.environ)  # with the seed of its server
+    assert forked.stdout == fresh.stdout, forked.stderr
+    assert json.loads(fresh.stdout)
 
 
 def test_flags_of_the_environment_are_ingredients(

@@ -23,7 +23,7 @@ from tests.benchmarks.entry import build_entry
 from tests.benchmarks.instructions import Job
 from tests.benchmarks.peers import build_caller
 from tests.support.goldens import signatures_of
-from tests.support.gt4py_programs import CASES, Lowering, lower
+from tests.support.gt4py_programs import CASES, Lowering, build_lowered, lower
 from tests.support.programs import need, needs
 
 pytestmark = [
@@ -96,8 +96,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Counts:
 
     lowering = lower(REAL)
     backend = make_backend(gpu=False, dace_config={"compiler.cpu.args": FLAGS}, **REAL.options)
-    assert backend is not None
-    real = backend.executor(backend.transforms(lowering.concrete)).path
+    real = build_lowered(REAL, backend).path
     sdfg = sdfg_from_json((real / "sdfg.json").read_text(), "sdfg.json")
     program = program_from_json((real / "program.json").read_text(), "program.json")
     idle = build_entry(sdfg, program, folder, "idle").path

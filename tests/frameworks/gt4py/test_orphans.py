@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import socket
 import subprocess
@@ -67,21 +68,33 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("shell", [[], ["env", "--ignore-signal=INT"]], ids=["foreground", "background"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize(
-    "script",
-    [OWN_POOL, OWN_POOL.replace("compile_for_long", "start_compiler"), WORKERS, POOL_OF_GT4PY],
-    ids=["own", "own at the start of a compiler", "workers", "gt4py"],
-)
-def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals, shell: list[str]) -> None:
+START = "own at the start of a compiler"
+SCRIPTS = {
+    "own": OWN_POOL,
+    START: OWN_POOL.replace("compile_for_long", "start_compiler"),
+    "workers": WORKERS,
+    "gt4py": POOL_OF_GT4PY,
+}
+SHELLS: dict[str, list[str]] = {"foreground": [], "background": ["env", "--ignore-signal=INT"]}
+WAYS = [
+    *itertools.product(("own", START), (signal.SIGTERM, signal.SIGKILL), SHELLS),
+    # One function ends the workers of all pools; those that import gt4py take 6 s to start.
+    ("workers", signal.SIGTERM, "foreground"),
+    ("workers", signal.SIGKILL, "background"),
+    ("gt4py", signal.SIGTERM, "foreground"),
+    ("gt4py", signal.SIGKILL, "background"),
+]
+
+
+@pytest.mark.parametrize(("script", "number", "shell"), WAYS)
+def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals, shell: str) -> None:
     (tmp_path / "builds.py").write_text(COMPILES)
-    (tmp_path / "script.py").write_text(script)
+    (tmp_path / "script.py").write_text(SCRIPTS[script])
     with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{short}/socket")  # A path of pytest may be too long.
         listener.listen()
         listener.settimeout(PATIENCE)
-        parent = subprocess.Popen([*shell, sys.executable, tmp_path / "script.py", f"{short}/socket"])
+        parent = subprocess.Popen([*SHELLS[shell], sys.executable, tmp_path / "script.py", f"{short}/socket"])
         try:
             connection, _ = listener.accept()
             with connection:

@@ -33,8 +33,8 @@ class DaceConfig:
         self._orchestrate = orchestration
         if self.is_dace_orchestrated():
             for path, value in {
-                "compiler.build_type": "RelWithDebInfo",
-                "compiler.cpu.args": "-march=native -std=c++17 -fPIC -Wall -Wextra -O1",
+                "compiler.build_type": "Release",
+                "compiler.cpu.args": "-march=native -fPIC -Wall -Wextra -O1",  # those of DaCe's precompiled header, too
                 "compiler.allow_view_arguments": True,
                 "frontend.dont_fuse_callbacks": True,
                 "store_history": False,
