@@ -134,7 +134,9 @@ class Workers:
                     return
                 job = self._waiting.popleft()
                 if employed is None and self._idle:
-                    employed = self._idle.pop()
+                    fit = (each for each in self._idle if each.has == job.needs)
+                    employed = next(fit, self._idle[-1])
+                    self._idle.remove(employed)
             if not job.future.set_running_or_notify_cancel():
                 continue
             try:

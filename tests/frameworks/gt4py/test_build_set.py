@@ -257,7 +257,7 @@ def test_ctrl_c_ends_the_workers_and_their_compilers(tmp_path: Path) -> None:
         time.sleep(0.05)
     try:
         os.kill(running.pid, signal.SIGINT)
-        running.communicate(timeout=PATIENCE)  # until multiprocessing's own process has closed the pipes, too
+        running.communicate(timeout=PATIENCE)
         assert running.returncode != 0
         deadline = time.monotonic() + PATIENCE
         while any(map(_runs, processes)):

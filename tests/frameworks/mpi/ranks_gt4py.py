@@ -70,5 +70,5 @@ def main(results: Path) -> None:
     (results / f"{ours.rank}.json").write_text(json.dumps(said), encoding="utf-8")
 
 
-if __name__ == "__main__":  # gt4py compiles in processes of its own, which import this file
+if __name__ == "__main__":  # a process that builds may import this file
     main(Path(sys.argv[1]))
