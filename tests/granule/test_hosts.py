@@ -238,7 +238,7 @@ FILE = f"{OPENED}the file '<folder>/kept.bin' "
         ),
         (
             lambda folder: shutil.rmtree(folder / "programs" / "gather"),
-            f"{OPENED}'<folder>/programs/gather' cannot be opened",
+            f"{OPENED}Cannot open '<folder>/programs/gather': No such file or directory.",
         ),
         (
             exchange_entries,
@@ -256,7 +256,7 @@ def test_a_folder_that_cannot_be_opened(
 
 
 def test_a_path_that_is_too_long(host: CHost) -> None:
-    assert host.run("open", Path("/" + "a" * 5000)).endswith("' is too long.\n")
+    assert host.run("open", Path("/" + "a" * 5000)).startswith("Path '/aaaa")
 
 
 # --- The generated C file ---------------------------------------------------------------------------------------------
