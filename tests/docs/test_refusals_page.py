@@ -23,7 +23,8 @@ EXCEPTIONS = {
 }
 
 TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_PROGRAM|GTS_WORKSPACE|GTS_BOUNDS_HINT)'
-CALLS = r"\b(gts_error_set|GTS_REFUSE(?:_TABLE|_PROGRAM|_GRANULE|_KEPT)?|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
+REFUSALS = r"GTS_REFUSE(?:_TABLE|_PROGRAM|_GRANULE|_KEPT)?|GTS_PY_REFUSE"
+CALLS = rf"\b(gts_error_set|{REFUSALS}|PyErr_Format|PyErr_SetString|gts_py_fail)\("
 RAISES = re.compile(rf"{CALLS}[^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)")
 PARTS = dict(
     re.findall(r'#define (GTS_\w+) "(.*)"', (ROOT / "runtime" / "base" / "refuse.h").read_text(encoding="utf-8"))

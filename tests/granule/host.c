@@ -242,9 +242,8 @@ static void bad_arguments(void)
             "'tests_support_granule_programs_relax' must have stride 1 on axis 0 ('axis_0'), not 2.");
     REFUSED(bad.edges.data = NULL, GTS_TYPE_ERROR, "Argument 'edges' of granule 'tiny' must be an array, not NULL.");
     REFUSED(memset(&bad.edges, 0, sizeof bad.edges), GTS_TYPE_ERROR,
-            "Argument 'edges' of granule 'tiny' must be an array of type 'float64' with 2 axes, not of type 'unknown "
-            "dtype' "
-            "with 0.");
+            "Argument 'edges' of granule 'tiny' must be an array of type 'float64' and rank 2, not of type 'unknown "
+            "dtype' and rank 0.");
     REFUSED(bad.u.dims[1] = "Edge", GTS_VALUE_ERROR,
             "Argument 'u' of granule 'tiny' must have dimension 'K', not 'Edge', on axis 1.");
     REFUSED(bad.u.device = GTS_CUDA, GTS_VALUE_ERROR, "Argument 'u' of granule 'tiny' must be in memory of the CPU.");

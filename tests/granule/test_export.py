@@ -13,6 +13,7 @@ import gtstub
 from gtstub.errors import GranuleError
 from gtstub.granule.description import ArrayValue, Call, Constant, HookCall, Section, Variable
 from gtstub.granule.verify import read_granule
+from tests.support import small_programs as small
 from tests.support.granules import LEVELS, POINTS, ROWS, Exported, Model, built, field
 from tests.support.small_programs import I, K
 
@@ -156,9 +157,9 @@ def test_views_with_other_strides_are_kept(model: Model, tmp_path: Path) -> None
         (mix, field(one, I, K), field(one, I, K), scale, 0.5, field(tiny, I, K)),
     )
     gtstub.Granule("g", steps={"step": step}).export(tmp_path / "kept")
-    gtstub.Granule("g", steps={"step": step}, arguments={"a": views[0], "b": views[1], "c": views[2], "one": one}).export(
-        tmp_path / "arguments"
-    )
+    gtstub.Granule(
+        "g", steps={"step": step}, arguments={"a": views[0], "b": views[1], "c": views[2], "one": one}
+    ).export(tmp_path / "arguments")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 1.7976931348623157e308])
@@ -191,8 +192,8 @@ def test_arguments_that_no_step_has(model: Model) -> None:
 def test_arrays_that_share_memory_and_are_no_sections(model: Model) -> None:
     text = refusal({"s": model.run}, arguments={"x": model.u[:, 1:]}, hooks={"exchange": model.exchange})
     assert text == (
-        "Granule 'g' cannot have step 's': an array of shape (4, 5) shares memory with argument 'x' of shape (4, 4), and "
-        "is no section of it (position 5, 'mix')."
+        "Granule 'g' cannot have step 's': an array of shape (4, 5) shares memory with argument 'x' of shape (4, 4), "
+        "and is no section of it (position 5, 'mix')."
     )
 
 
@@ -202,8 +203,8 @@ def test_no_steps() -> None:
 
 def test_hooks_must_be_named(model: Model) -> None:
     assert refusal({"s": model.run}) == (
-        "Granule 'g' cannot have step 's': 'exchange' is no hook: pass hooks={'exchange': exchange}, and the host passes "
-        "a function for it (position 3, 'Model.exchange')."
+        "Granule 'g' cannot have step 's': 'exchange' is no hook: pass hooks={'exchange': exchange}, and the host "
+        "passes a function for it (position 3, 'Model.exchange')."
     )
 
 
@@ -246,6 +247,21 @@ def test_scalars(model: Model) -> None:
         "Granule 'g' cannot have step 's': scalar 'rate' is 0.5 of type 'float64' here, and 0.25 of type 'float64' at "
         "position 1 of step 's', 'tests_support_granule_programs_relax' (position 2, "
         "'tests_support_granule_programs_relax')."
+    )
+
+
+def test_a_scalar_that_was_compiled_in(model: Model) -> None:
+    program = gtstub.compile(
+        small.static_arguments,
+        bound_static_args={"exponent": 3},
+        static_args={"weights": [(2.0, 1.0)], "flag": [True]},
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+    )
+    with gtstub.capture() as step:
+        program(field(model.line, I), weights=(2.0, 1.0), flag=True, out=field(model.history, I))
+    assert refusal({"s": gtstub.Step([*step])}, scalars=["exponent"]) == (
+        "Granule 'g' cannot have step 's': scalar 'exponent' was compiled in as 3 (position 1, 'static_arguments')."
     )
 
 

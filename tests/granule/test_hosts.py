@@ -56,7 +56,7 @@ def run(model: Model, factor: float) -> None:
 
 
 def run_all() -> bytes:
-    """What run_all() of the hosts does."""
+    """What the hosts do in the scenario 'run'."""
     model = Model()
     run(model, 0.5)
     model.first.set(factor=0.25)
@@ -92,7 +92,10 @@ class CHost:
         include = ("-I", INCLUDE, "-I", granule, "-I", HERE.parent / "c")
         link = (runtime, f"-Wl,-rpath,{runtime.parent}", "-pthread", "-ldl")
         done = subprocess.run(
-            [*command, *WARNINGS, *include, *sources, *link, "-o", self.host], capture_output=True, text=True, check=False
+            [*command, *WARNINGS, *include, *sources, *link, "-o", self.host],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
 
@@ -201,8 +204,8 @@ FILE = f"{OPENED}the file '<folder>/kept.bin' "
         ),
         (
             lambda folder: changed(folder, HEAD.size - 64, b"0" * 64),
-            f"{FILE}belongs to another granule, or to another export of it: its digest is 00000000..., and the generated "
-            f"code was made for <digest>....",
+            f"{FILE}belongs to another granule, or to another export of it: its digest is 00000000..., and the "
+            f"generated code was made for <digest>....",
         ),
         (lambda folder: resized(folder, -1), f"{FILE}has 196607 bytes, not 196608: it is incomplete."),
         (lambda folder: resized(folder, -100_000), f"{FILE}has 96608 bytes, not 196608: it is incomplete."),
@@ -242,7 +245,8 @@ FILE = f"{OPENED}the file '<folder>/kept.bin' "
         ),
         (
             exchange_entries,
-            f"{OPENED}'<folder>/programs/gather' is not the program 'mix' that it was made of: their signatures differ.",
+            f"{OPENED}'<folder>/programs/gather' is not the program 'mix' that it was made of: their "
+            "signatures differ.",
         ),
     ],
 )
@@ -274,10 +278,10 @@ def test_code_of_another_version_of_the_binary_interface(tiny: Exported, tmp_pat
         f"again.\n"
     )
     file.write_text(text.replace(f"#if GTS_ABI != {ABI}", f"#if GTS_ABI != {ABI + 1}"), encoding="utf-8")
-    done = subprocess.run(
-        ["gcc", "-fsyntax-only", "-I", INCLUDE, file], capture_output=True, text=True, check=False
+    done = subprocess.run(["gcc", "-fsyntax-only", "-I", INCLUDE, file], capture_output=True, text=True, check=False)
+    assert (
+        "This granule was generated for another version of gtstub's binary interface: export it again." in done.stderr
     )
-    assert "This granule was generated for another version of gtstub's binary interface: export it again." in done.stderr
 
 
 # --- Fortran ----------------------------------------------------------------------------------------------------------

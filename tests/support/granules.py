@@ -39,8 +39,8 @@ def field(array: Array, *dims: Any, start: int = 0) -> Any:
 
 class Model:
     """
-    Arrays and steps. `run` has a hook, a step inside it, sections of `u` and `w`, an origin, a zero-dimensional field, a
-    table, and programs of gt4py and DaCe; `first` has one program.
+    Arrays and steps. `run` has a hook, a step inside it, sections of `u` and `w`, an origin, a zero-dimensional field,
+    a table, and programs of gt4py and DaCe; `first` has one program.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -80,8 +80,14 @@ class Model:
             )
             relax(self.line, self.history, 0.25)
         with gtstub.capture() as inner:
-            mix(field(self.w[:, ::2], I, K), field(self.u[:, ::2], I, K), scale, 0.5, field(self.w[:, ::2], I, K),
-                offset_provider={})
+            mix(
+                field(self.w[:, ::2], I, K),
+                field(self.u[:, ::2], I, K),
+                scale,
+                0.5,
+                field(self.w[:, ::2], I, K),
+                offset_provider={},
+            )
         with gtstub.capture() as end:
             mix(field(self.u, I, K), field(self.w, I, K), scale, 0.5, field(self.w, I, K), offset_provider={})
             gather_(
@@ -136,5 +142,3 @@ class Exported:
 def exported(folder: Path, **changes: Any) -> Exported:
     model = Model()
     return Exported(model.granule(**changes).export(folder), model)
-
-

@@ -13,6 +13,7 @@ from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
 from gtstub.granule.naming import named_arrays
 
+
 class Granule:
     """
     Steps over one set of arrays, for hosts without Python::

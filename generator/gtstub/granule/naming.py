@@ -1,6 +1,6 @@
 """
-The names of a granule: of the arrays that a user names, by itself, in a mapping, a sequence or an object whose attributes
-are arrays; and which names generated code can have.
+The names of a granule: of the arrays that a user names, each by itself or in a mapping, a sequence or an object whose
+attributes are arrays; and which names generated code can have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 PREFIXES = ("gts_", "gtstub_")
 """What names of the runtime begin with, in lower case."""
 
-MACRO = re.compile(r"CFI_\w*|ISO_FORTRAN_BINDING_H|offsetof|(U?INT|PTRDIFF|SIG_ATOMIC|SIZE|W?CHAR|WINT)\w*_(MAX|MIN|WIDTH|C)")
+MACRO = re.compile(
+    r"CFI_\w*|ISO_FORTRAN_BINDING_H|offsetof|(U?INT|PTRDIFF|SIG_ATOMIC|SIZE|W?CHAR|WINT)\w*_(MAX|MIN|WIDTH|C)"
+)
 """Macros of the headers that generated C includes."""
 
 LONGEST = 31

@@ -15,7 +15,6 @@ from gtstub.codegen.render import environment
 from gtstub.granule.description import Description, GranuleArray
 from gtstub.signature.dtypes import DType
 
-
 LONGEST_DECLARATION = 100
 """In characters; a longer one is on two lines."""
 
@@ -48,9 +47,7 @@ class FortranGranule:
 
 
 def render(granule: Description, digest: str, languages: Collection[str] = ("fortran",)) -> Mapping[str, str]:
-    """
-    The texts by file name. `digest` is that of granule.json.
-    """
+    """The texts by file name. `digest` is that of granule.json."""
 
     def name_of(arrays: Collection[int]) -> str:
         return ", ".join(granule.arrays[each].name for each in arrays)

@@ -141,8 +141,20 @@ def test_long_names_differ() -> None:
         ("g", ["run"], ["h", "H"], [], "The name 'H', which hooks of granule 'g' need in Fortran, is taken"),
         ("g", ["run"], [], ["vn", "VN"], "The name 'VN', which arguments of granule 'g' need in Fortran, is taken"),
         ("g", ["run"], ["h"], ["h"], "The name 'h', which arguments of granule 'g' need in Fortran, is taken"),
-        ("g", ["run"], ["h"], ["h_data"], "The name 'h_data', which arguments of granule 'g' need in Fortran, is taken"),
-        ("g", ["run"], [], ["class"], "The name of argument 'class' of granule 'g' has a meaning in the generated C or"),
+        (
+            "g",
+            ["run"],
+            ["h"],
+            ["h_data"],
+            "The name 'h_data', which arguments of granule 'g' need in Fortran, is taken",
+        ),
+        (
+            "g",
+            ["run"],
+            [],
+            ["class"],
+            "The name of argument 'class' of granule 'g' has a meaning in the generated C or",
+        ),
         ("g", ["run"], ["errmsg"], [], "The name of hook 'errmsg' of granule 'g' has a meaning in the generated C or"),
         ("g", ["run"], [], ["STEP_run"], "The name of argument 'STEP_run' of granule 'g' has a meaning"),
         ("g", ["run"], [], ["G_t"], "The name of argument 'G_t' of granule 'g' has a meaning"),
@@ -164,8 +176,8 @@ WORDS_OF_FORTRAN = """
     inquire integer intent interface intrinsic is kind len lock logical module move_alloc namelist non_intrinsic none
     non_overridable nopass null nullify only open operator optional out parameter pass pause pointer precision print
     private procedure program protected public pure rank read real recursive result return rewind save select selectcase
-    sequence size stop submodule subroutine sync target team then this_image to type unlock use value volatile wait where
-    while write c_loc c_funloc associated allocated shape lbound ubound abs sin sum max min int
+    sequence size stop submodule subroutine sync target team then this_image to type unlock use value volatile wait
+    where while write c_loc c_funloc associated allocated shape lbound ubound abs sin sum max min int
 """
 
 WORDS_OF_GENERATED_CODE = """
