@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How messages begin. Their values are the path of the argument and the name of its program, or the name and a storage. */
+/* How messages begin. Their values are the path of the argument and the name of its program, the name and a
+ * storage, the names of an argument and its granule, or the name of a granule and its folder. */
 #define GTS_ARGUMENT "Argument '%s' of program '%s' "
 #define GTS_TABLE "Connectivity '%s' of program '%s' "
 #define GTS_PROGRAM "Program '%s' "
 #define GTS_WORKSPACE "The workspace of program '%s' in '%s' "
+#define GTS_GRANULE_ARGUMENT "Argument '%s' of granule '%s' "
+#define GTS_KEPT_FILE "Granule '%s' cannot be opened: the file '%s/kept.bin' "
 
 /* How messages end that refuse an argument because of the elements that the program accesses. */
 #define GTS_BOUNDS_HINT " Set GTSTUB_BOUNDS=0 to build the program without this check."

@@ -11,37 +11,36 @@
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
 
-#define REFUSE(self, array, kind, format, ...)                                                                         \
-    gts_error_set(&gts_own_error, kind, "Argument '%s' of granule '%s' " format, (array)->name, (self)->name,          \
-                  ##__VA_ARGS__)
-
 static int check_argument(const gts_granule_descriptor *self, const gts_granule_array_descriptor *wanted,
                           const gts_array *given)
 {
     if (given->dtype != wanted->dtype || given->rank != wanted->rank)
-        return REFUSE(self, wanted, GTS_TYPE_ERROR,
-                      "must be an array of type '%s' with %" PRId32 " axes, not of type '%s' with %d.",
-                      gts_dtype_name(wanted->dtype), wanted->rank, gts_dtype_name(given->dtype), given->rank);
+        return GTS_REFUSE_GRANULE(self, wanted, GTS_TYPE_ERROR,
+                                  "must be an array of type '%s' and rank %" PRId32 ", not of type '%s' and rank %d.",
+                                  gts_dtype_name(wanted->dtype), wanted->rank, gts_dtype_name(given->dtype),
+                                  given->rank);
     if (given->device != GTS_CPU)
-        return REFUSE(self, wanted, GTS_VALUE_ERROR, "must be in memory of the CPU.");
+        return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "must be in memory of the CPU.");
     for (int32_t axis = 0; axis < wanted->rank; ++axis) {
         if (given->dims[axis] != NULL && wanted->dims[axis] != NULL &&
             strcmp(given->dims[axis], wanted->dims[axis]) != 0)
-            return REFUSE(self, wanted, GTS_VALUE_ERROR, "must have dimension '%s', not '%s', on axis %" PRId32 ".",
-                          wanted->dims[axis], given->dims[axis], axis);
+            return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR,
+                                      "must have dimension '%s', not '%s', on axis %" PRId32 ".", wanted->dims[axis],
+                                      given->dims[axis], axis);
         if (given->shape[axis] != wanted->shape[axis])
-            return REFUSE(self, wanted, GTS_VALUE_ERROR,
-                          "must have %" PRId64 " elements on axis '%s', as when it was exported, not %" PRId64 ".",
-                          wanted->shape[axis], wanted->dims[axis], given->shape[axis]);
+            return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR,
+                                      "must have %" PRId64
+                                      " elements on axis '%s', as when it was exported, not %" PRId64 ".",
+                                      wanted->shape[axis], wanted->dims[axis], given->shape[axis]);
     }
     size_t size;
     gts_extent extent;
     if (!gts_measure(given, &size, &extent))
-        return REFUSE(self, wanted, GTS_VALUE_ERROR, "has strides that no address can hold.");
+        return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "has strides that no address can hold.");
     if (given->data == NULL && size > 0)
-        return REFUSE(self, wanted, GTS_TYPE_ERROR, "must be an array, not NULL.");
+        return GTS_REFUSE_GRANULE(self, wanted, GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (given->readonly && wanted->written)
-        return REFUSE(self, wanted, GTS_VALUE_ERROR, "is read-only, but a step writes it.");
+        return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "is read-only, but a step writes it.");
     return 0;
 }
 
@@ -64,9 +63,10 @@ static int check_pair(const gts_granule_descriptor *self, const gts_array *array
                                               *const second = &self->arrays[is_first ? b : a];
     if ((!first->written && !second->written) || !gts_overlap(&arrays[a], &arrays[b]))
         return 0;
-    return REFUSE(self, first, GTS_VALUE_ERROR,
-                  "shares memory with array '%s', but did not when the granule was exported, and a step writes one.",
-                  second->name);
+    return GTS_REFUSE_GRANULE(
+        self, first, GTS_VALUE_ERROR,
+        "shares memory with array '%s', but did not when the granule was exported, and a step writes one.",
+        second->name);
 }
 
 /* Refuses arguments that share memory, also with kept arrays, because they did not when the granule was exported. */
@@ -111,7 +111,8 @@ int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
     const gts_granule_descriptor *const self = granule->descriptor;
     for (uint32_t i = 0; i < self->array_count; ++i) {
         if (self->arrays[i].is_argument && argument-- == 0)
-            return REFUSE(self, &self->arrays[i], GTS_TYPE_ERROR, "is missing, or is not allocated or associated.");
+            return GTS_REFUSE_GRANULE(self, &self->arrays[i], GTS_TYPE_ERROR,
+                                      "is missing, or is not allocated or associated.");
     }
     return -1;
 }
@@ -183,11 +184,15 @@ static int fill_args(const bound *self, gts_program *program, const gts_granule_
     return 0;
 }
 
-static int fail_to_bind(const bound *self, const gts_granule_step *step, uint32_t position, const gts_program *program)
+static GTS_COLD int fail_to_bind(const bound *self, const gts_granule_step *step, uint32_t position,
+                                 const gts_program *program)
 {
     const gts_error error = *gts_last_error(program);
-    return gts_error_set(&gts_own_error, error.kind, "Granule '%s' cannot be bound at position %u of step '%s': %s",
-                         self->granule->descriptor->name, position + 1, step->name, error.message);
+    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                        "Granule '%s' cannot be bound at position %u of step '%s': %s", self->granule->descriptor->name,
+                        position + 1, step->name, error.message);
+    gts_own_error.kind = error.kind;
+    return -1;
 }
 
 static int bind_call(const bound *self, const gts_granule_step *step, uint32_t position, gts_action *action)

@@ -26,8 +26,10 @@ static int open_program(const gts_granule_descriptor *self, const char *folder, 
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", folder);
     if (gts_open(path, program) != 0) {
         const gts_error error = gts_own_error;
-        return gts_error_set(&gts_own_error, error.kind, "Granule '%s' cannot be opened: %s", self->name,
-                             error.message);
+        (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: %s", self->name,
+                            error.message);
+        gts_own_error.kind = error.kind;
+        return -1;
     }
     const gts_stub *const stub = (*program)->stub;
     if (strcmp(stub->program_digest, wanted->program_digest) == 0 &&
@@ -177,11 +179,11 @@ int gts_granule_refuse_pointer(const gts_granule *self, const char *name, gts_dt
 {
     gts_array array;
     GTS_TRY(gts_granule_array(self, name, &array));
-    return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
-                         "Array '%s' of granule '%s' has type '%s' and %d axes: a pointer of type '%s' with %" PRId32
-                         " axes cannot point to it.",
-                         name, self->descriptor->name, gts_dtype_name(array.dtype), array.rank, gts_dtype_name(dtype),
-                         rank);
+    return gts_error_set(
+        &gts_own_error, GTS_TYPE_ERROR,
+        "Array '%s' of granule '%s' has type '%s' and rank %d: a pointer of type '%s' and rank %" PRId32
+        " cannot point to it.",
+        name, self->descriptor->name, gts_dtype_name(array.dtype), array.rank, gts_dtype_name(dtype), rank);
 }
 
 int gts_granule_swap(gts_granule *self, const char *a, const char *b)

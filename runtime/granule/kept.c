@@ -17,7 +17,6 @@
 #include "base/layout.h"
 #include "granule/private.h"
 
-#define FILE_NAME "kept.bin"
 #define MAGIC "gtstub kept 1\0\0"
 #define BYTE_ORDER_MARK UINT32_C(0x01020304)
 #define PART UINT64_C(0x10000)
@@ -40,12 +39,7 @@ typedef struct head {
     place places[];                                             /* [array_count] */
 } head;
 
-/* ---- Refusals -------------------------------------------------------------------------------------------------- */
-
-#define REFUSE(self, folder, format, ...)                                                                              \
-    gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,                                                                   \
-                  "Granule '%s' cannot be opened: the file '%s/" FILE_NAME "' " format, (self)->name, folder,          \
-                  ##__VA_ARGS__)
+/* ---- The head -------------------------------------------------------------------------------------------------- */
 
 /* Whether a part of the file has all its bytes, and no number is too large. */
 static bool is_size(uint64_t size)
@@ -56,22 +50,25 @@ static bool is_size(uint64_t size)
 static int check_head(const head *found, uint64_t size, const gts_granule_descriptor *self, const char *folder)
 {
     if (size < sizeof *found || memcmp(found->magic, MAGIC, sizeof found->magic) != 0)
-        return REFUSE(self, folder, "does not contain kept arrays of this version of gtstub.");
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR,
+                               "does not contain kept arrays of this version of gtstub.");
     if (found->byte_order != BYTE_ORDER_MARK)
-        return REFUSE(self, folder, "was written on a machine with another order of bytes.");
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR,
+                               "was written on a machine with another order of bytes.");
     if (memcmp(found->digest, self->digest, sizeof found->digest) != 0)
-        return REFUSE(self, folder,
-                      "belongs to another granule, or to another export of it: its digest is %.8s..., and "
-                      "the generated code was made for %.8s....",
-                      found->digest, self->digest);
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR,
+                               "belongs to another granule, or to another export of it: its digest is %.8s..., and "
+                               "the generated code was made for %.8s....",
+                               found->digest, self->digest);
     const uint64_t least = sizeof *found + (uint64_t)self->array_count * sizeof(place);
     if (found->array_count != self->array_count || !is_size(found->head_size) || !is_size(found->constant_size) ||
         !is_size(found->written_size) || !is_size(found->zero_size) || found->head_size <= least ||
         found->head_size > size || memchr((const char *)found + least, '\0', found->head_size - least) == NULL)
-        return REFUSE(self, folder, "is damaged: its head has sizes that no granule has.");
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "is damaged: its head has sizes that no granule has.");
     const uint64_t expected = found->head_size + found->constant_size + found->written_size;
     if (size != expected)
-        return REFUSE(self, folder, "has %" PRIu64 " bytes, not %" PRIu64 ": it is incomplete.", size, expected);
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR,
+                               "has %" PRIu64 " bytes, not %" PRIu64 ": it is incomplete.", size, expected);
     return 0;
 }
 
@@ -81,8 +78,9 @@ static int check_machine(const head *found, const gts_granule_descriptor *self, 
     const size_t length = gts_lacks_feature((const char *)&found->places[found->array_count], &lacking);
     if (length == 0)
         return 0;
-    return REFUSE(self, folder, "comes with programs that were built for a CPU with '%.*s', which this one lacks.",
-                  (int)length, lacking);
+    return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR,
+                           "comes with programs that were built for a CPU with '%.*s', which this one lacks.",
+                           (int)length, lacking);
 }
 
 /* ---- Mapping --------------------------------------------------------------------------------------------------- */
@@ -91,11 +89,11 @@ static int map_file(gts_kept *kept, int file, const gts_granule_descriptor *self
 {
     struct stat status;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
-        return REFUSE(self, folder, "is no file with kept arrays.");
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "is no file with kept arrays.");
     const size_t size = (size_t)status.st_size;
     void *const memory = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED)
-        return REFUSE(self, folder, "cannot be mapped: %s.", strerror(errno));
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "cannot be mapped: %s.", strerror(errno));
     kept->file = memory;
     kept->file_size = size;
     return check_head(memory, size, self, folder);
@@ -110,12 +108,13 @@ static int map_written(gts_kept *kept, int file, const gts_granule_descriptor *s
         return 0;
     void *const memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return REFUSE(self, folder, "needs %" PRIu64 " bytes of memory: %s.", size, strerror(errno));
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "needs %" PRIu64 " bytes of memory: %s.", size,
+                               strerror(errno));
     kept->written = memory;
     kept->written_size = size;
     if (found->written_size > 0 && mmap(memory, found->written_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
                                         file, (off_t)(found->head_size + found->constant_size)) == MAP_FAILED)
-        return REFUSE(self, folder, "cannot be mapped: %s.", strerror(errno));
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "cannot be mapped: %s.", strerror(errno));
     return 0;
 }
 
@@ -146,7 +145,8 @@ static int set_addresses(const gts_kept *kept, const gts_granule_descriptor *sel
         const bool is_constant = found->places[i].part == IS_CONSTANT;
         if (first == NULL || !gts_measure(&arrays[i], &size, &extent) || (uint64_t)(extent.high - extent.low) > room ||
             (is_constant && self->arrays[i].written))
-            return REFUSE(self, folder, "is damaged: array '%s' has no place in it.", self->arrays[i].name);
+            return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "is damaged: array '%s' has no place in it.",
+                                   self->arrays[i].name);
         arrays[i].data = first - extent.low;
         arrays[i].readonly = is_constant;
     }
@@ -157,11 +157,11 @@ int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char 
 {
     *kept = (gts_kept){0};
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/" FILE_NAME, folder) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/kept.bin", folder) >= (int)sizeof path)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", folder);
     const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would block */
     if (file < 0)
-        return REFUSE(self, folder, "cannot be opened: %s.", strerror(errno));
+        return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "cannot be opened: %s.", strerror(errno));
     int status = map_file(kept, file, self, folder);
     if (status == 0)
         status = check_machine(kept->file, self, folder);

@@ -1,6 +1,8 @@
 /* Inside the runtime: the members of a granule, and the memory of its kept arrays. */
 #pragma once
 
+#include "base/error.h"
+#include "base/refuse.h"
 #include "gtstub/granule.h"
 
 /* The memory of kept arrays: those that no step writes are shared with other processes. */
@@ -31,3 +33,11 @@ void gts_kept_unmap(gts_kept *);
 
 /* The first feature of a list, separated by blanks, that this CPU lacks; of length 0 if it has all or they are not known. */
 size_t gts_lacks_feature(const char *needed, const char **lacking);
+
+/* Refuses an argument of the host. */
+#define GTS_REFUSE_GRANULE(self, array, kind, format, ...)                                                             \
+    gts_error_set(&gts_own_error, kind, GTS_GRANULE_ARGUMENT format, (array)->name, (self)->name, ##__VA_ARGS__)
+
+/* Refuses the file of a folder that has the kept arrays. */
+#define GTS_REFUSE_KEPT(self, folder, kind, format, ...)                                                               \
+    gts_error_set(&gts_own_error, kind, GTS_KEPT_FILE format, (self)->name, folder, ##__VA_ARGS__)

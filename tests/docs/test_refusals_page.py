@@ -23,7 +23,8 @@ EXCEPTIONS = {
 }
 
 TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_PROGRAM|GTS_WORKSPACE|GTS_BOUNDS_HINT)'
-CALLS = r"\b(gts_error_set|GTS_REFUSE(?:_TABLE|_PROGRAM)?|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
+REFUSALS = r"GTS_REFUSE(?:_TABLE|_PROGRAM|_GRANULE|_KEPT)?|GTS_PY_REFUSE"
+CALLS = rf"\b(gts_error_set|{REFUSALS}|PyErr_Format|PyErr_SetString|gts_py_fail)\("
 RAISES = re.compile(rf"{CALLS}[^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)")
 PARTS = dict(
     re.findall(r'#define (GTS_\w+) "(.*)"', (ROOT / "runtime" / "base" / "refuse.h").read_text(encoding="utf-8"))
@@ -33,11 +34,13 @@ BEGINNING_OF = {
     "GTS_REFUSE": "GTS_ARGUMENT",
     "GTS_REFUSE_TABLE": "GTS_TABLE",
     "GTS_REFUSE_PROGRAM": "GTS_PROGRAM",
+    "GTS_REFUSE_GRANULE": "GTS_GRANULE_ARGUMENT",
+    "GTS_REFUSE_KEPT": "GTS_KEPT_FILE",
     "GTS_PY_REFUSE": "GTS_ARGUMENT",
 }
 """The beginning that these macros add themselves."""
 
-CONVERSION = re.compile(r"%[-+0-9.]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
+CONVERSION = re.compile(r"%[-+0-9.*]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
 
 
 def checks_of_c(path: Path) -> Iterator[Check]:

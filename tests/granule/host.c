@@ -227,23 +227,23 @@ static void bad_arguments(void)
             "Argument 'u' of granule 'tiny' must have 5 elements on axis 'K', as when it was exported, not 4.");
     REFUSED(bad.u.shape[0] = 5, GTS_VALUE_ERROR,
             "Argument 'u' of granule 'tiny' must have 4 elements on axis 'I', as when it was exported, not 5.");
-    REFUSED(bad.w.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
-            "Argument 'w' of granule 'tiny' must be an array of type 'float64' with 2 axes, not of type 'float32' with "
-            "2.");
+    REFUSED(
+        bad.w.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
+        "Argument 'w' of granule 'tiny' must be an array of type 'float64' and rank 2, not of type 'float32' and rank "
+        "2.");
     REFUSED(bad.line.rank = 2, GTS_TYPE_ERROR,
-            "Argument 'line' of granule 'tiny' must be an array of type 'float64' with 1 axes, not of type 'float64' "
-            "with 2.");
+            "Argument 'line' of granule 'tiny' must be an array of type 'float64' and rank 1, not of type 'float64' "
+            "and rank 2.");
     REFUSED(bad.line.rank = GTS_MAX_RANK + 9, GTS_TYPE_ERROR,
-            "Argument 'line' of granule 'tiny' must be an array of type 'float64' with 1 axes, not of type 'float64' "
-            "with 15.");
+            "Argument 'line' of granule 'tiny' must be an array of type 'float64' and rank 1, not of type 'float64' "
+            "and rank 15.");
     REFUSED((bad.line.data = line, bad.line.strides[0] = 2), GTS_VALUE_ERROR,
             "Granule 'tiny' cannot be bound at position 2 of step 'tiny_run': Argument 'x' of program "
             "'tests_support_granule_programs_relax' must have stride 1 on axis 0 ('axis_0'), not 2.");
     REFUSED(bad.edges.data = NULL, GTS_TYPE_ERROR, "Argument 'edges' of granule 'tiny' must be an array, not NULL.");
     REFUSED(memset(&bad.edges, 0, sizeof bad.edges), GTS_TYPE_ERROR,
-            "Argument 'edges' of granule 'tiny' must be an array of type 'float64' with 2 axes, not of type 'unknown "
-            "dtype' "
-            "with 0.");
+            "Argument 'edges' of granule 'tiny' must be an array of type 'float64' and rank 2, not of type 'unknown "
+            "dtype' and rank 0.");
     REFUSED(bad.u.dims[1] = "Edge", GTS_VALUE_ERROR,
             "Argument 'u' of granule 'tiny' must have dimension 'K', not 'Edge', on axis 1.");
     REFUSED(bad.u.device = GTS_CUDA, GTS_VALUE_ERROR, "Argument 'u' of granule 'tiny' must be in memory of the CPU.");

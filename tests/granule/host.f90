@@ -212,8 +212,8 @@ contains
         call check(stat == gts_value_error .and. index(errmsg, "must have stride 1 on axis") > 0, trim(errmsg))
         nullify (pointer)
         call granule%get('u', pointer, stat, errmsg)
-        call check_refused(stat, errmsg, "Array 'u' of granule 'tiny' has type 'float64' and 2 axes: a pointer of " // &
-            "type 'float64' with 1 axes cannot point to it.")
+        call check_refused(stat, errmsg, "Array 'u' of granule 'tiny' has type 'float64' and rank 2: a pointer of " // &
+            "type 'float64' and rank 1 cannot point to it.")
         call check(.not. associated(pointer), 'a refused pointer stays as it is')
         call granule%get('nothing', pointer, stat, errmsg)
         call check_refused(stat, errmsg, "Granule 'tiny' has no array 'nothing'.")

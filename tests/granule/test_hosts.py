@@ -56,7 +56,7 @@ def run(model: Model, factor: float) -> None:
 
 
 def run_all() -> bytes:
-    """What run_all() of the hosts does."""
+    """What the hosts do in the scenario 'run'."""
     model = Model()
     run(model, 0.5)
     model.first.set(factor=0.25)
@@ -204,8 +204,8 @@ FILE = f"{OPENED}the file '<folder>/kept.bin' "
         ),
         (
             lambda folder: changed(folder, HEAD.size - 64, b"0" * 64),
-            f"{FILE}belongs to another granule, or to another export of it: its digest is 00000000..., and the generated "
-            f"code was made for <digest>....",
+            f"{FILE}belongs to another granule, or to another export of it: its digest is 00000000..., and the "
+            f"generated code was made for <digest>....",
         ),
         (lambda folder: resized(folder, -1), f"{FILE}has 196607 bytes, not 196608: it is incomplete."),
         (lambda folder: resized(folder, -100_000), f"{FILE}has 96608 bytes, not 196608: it is incomplete."),
@@ -241,11 +241,12 @@ FILE = f"{OPENED}the file '<folder>/kept.bin' "
         ),
         (
             lambda folder: shutil.rmtree(folder / "programs" / "gather"),
-            f"{OPENED}'<folder>/programs/gather' cannot be opened",
+            f"{OPENED}Cannot open '<folder>/programs/gather': No such file or directory.",
         ),
         (
             exchange_entries,
-            f"{OPENED}'<folder>/programs/gather' is not the program 'mix' that it was made of: their signatures differ.",
+            f"{OPENED}'<folder>/programs/gather' is not the program 'mix' that it was made of: their "
+            "signatures differ.",
         ),
     ],
 )
@@ -259,7 +260,7 @@ def test_a_folder_that_cannot_be_opened(
 
 
 def test_a_path_that_is_too_long(host: CHost) -> None:
-    assert host.run("open", Path("/" + "a" * 5000)).endswith("' is too long.\n")
+    assert host.run("open", Path("/" + "a" * 5000)).startswith("Path '/aaaa")
 
 
 # --- The generated C file ---------------------------------------------------------------------------------------------

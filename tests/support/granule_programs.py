@@ -21,6 +21,6 @@ def mix(a: Plane, b: Plane, scale: gtx.Field[gtx.Dims[()], gtx.float64], factor:
 
 
 def relax(x: dace.float64[N], y: dace.float64[N], rate: dace.float64):
-    """Y becomes a part of x."""
+    """Moves y towards x."""
     for i in dace.map[0:N]:
         y[i] = y[i] + rate * (x[i] - y[i])

@@ -39,8 +39,8 @@ def field(array: Array, *dims: Any, start: int = 0) -> Any:
 
 class Model:
     """
-    Arrays and steps. `run` has a hook, a step inside it, sections of `u` and `w`, an origin, a zero-dimensional field, a
-    table, and programs of gt4py and DaCe; `first` has one program.
+    Arrays and steps. `run` has a hook, a step inside it, sections of `u` and `w`, an origin, a zero-dimensional field,
+    a table, and programs of gt4py and DaCe; `first` has one program.
     """
 
     def __init__(self, seed: int = 1) -> None:

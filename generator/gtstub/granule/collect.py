@@ -6,6 +6,7 @@ argument if the user has named it, and kept otherwise.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,7 @@ class _Collector:
 
     def _add_kept(self, found: Mapping[Layout, _Place]) -> None:
         """Adds the arrays that are no argument, the largest first, because others may be sections of them."""
-        for layout, place in sorted(found.items(), key=lambda each: -each[0].bytes):
+        for layout, place in sorted(found.items(), key=lambda each: (-each[0].bytes, -math.prod(each[0].shape))):
             if self._find(layout) is None:
                 self._check_no_overlap(layout, place)
                 self._arrays.append(_Array(layout))
@@ -193,7 +194,8 @@ class _Collector:
 
     def _positions(self, name: str, step: _host.Step) -> Iterator[tuple[_Place, Any]]:
         for number, action in enumerate(flat_actions(step)):
-            title = getattr(action, "__name__", type(action).__qualname__)
+            does = action.function if isinstance(action, _host.Action) else action
+            title = getattr(does, "__qualname__", getattr(does, "__name__", type(does).__qualname__))
             yield _Place(self._name, name, number + 1, title), action
 
     def _step(self, name: str, step: _host.Step) -> GranuleStep:

@@ -1,5 +1,5 @@
 """
-The names of a granule: of the arrays that a user names, by itself, in a mapping, a sequence or an object whose
+The names of a granule: of the arrays that a user names, each by itself or in a mapping, a sequence or an object whose
 attributes are arrays; and which names generated code can have.
 """
 

@@ -1,6 +1,6 @@
 """
 What a granule's steps do in Python, to be compared with what the exported library does: the values of all arrays at the
-start, what hooks have written, and digests of all arrays after each step.
+start, what hooks have written, and digests of all arrays there and after each step.
 
 The folder of a granule has it as two files: `capture.npz` with the values, and `capture.json` with the digests.
 """
@@ -13,6 +13,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +29,13 @@ VALUES, DIGESTS = "capture.npz", "capture.json"
 class Recording:
     """
     `arguments` are the values of the host's arrays at the start. `hooks` are those of the arrays of a hook after its
-    call, by the names of the step and of the array and by the position. `after` are digests of all arrays after a step
-    that begins with the values of the start.
+    call, by the names of the step and of the array and by the position. `start` are digests of all arrays at the start,
+    and `after` those after a step that begins there.
     """
 
     arguments: Mapping[str, npt.NDArray[Any]]
     hooks: Mapping[tuple[str, int, str], npt.NDArray[Any]]
+    start: Mapping[str, str]
     after: Mapping[str, Mapping[str, str]]
 
 
@@ -74,7 +76,8 @@ def record(
                 after[step.name] = again
     finally:
         _restore(arrays, before)
-    return Recording({array.name: before[array.name] for array in description.arguments}, hooks, after)
+    start = {name: digest_of(array) for name, array in before.items()}
+    return Recording({array.name: before[array.name] for array in description.arguments}, hooks, start, after)
 
 
 def _run(
@@ -156,7 +159,8 @@ def write(folder: Path, recording: Recording) -> None:
     values = {f"argument/{name}": array for name, array in recording.arguments.items()}
     values |= {f"hook/{step}/{number}/{name}": array for (step, number, name), array in recording.hooks.items()}
     np.savez(folder / VALUES, allow_pickle=False, **values)
-    (folder / DIGESTS).write_text(json.dumps(recording.after, indent=1) + "\n", encoding="utf-8")
+    digests = {"start": recording.start, "after": recording.after}
+    (folder / DIGESTS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
 
 
 def read(folder: Path) -> Recording:
@@ -164,13 +168,14 @@ def read(folder: Path) -> Recording:
     try:
         with np.load(folder / VALUES, allow_pickle=False) as file:
             values = {name: file[name] for name in file.files}
-        after = json.loads((folder / DIGESTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, EOFError) as error:
+        digests = json.loads((folder / DIGESTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise GranuleError(f"The granule in '{folder}' has no recording to compare with: {error}.") from error
     return Recording(
         {name.removeprefix("argument/"): each for name, each in values.items() if name.startswith("argument/")},
         dict(_hooks(values)),
-        after,
+        digests["start"],
+        digests["after"],
     )
 
 

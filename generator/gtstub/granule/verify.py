@@ -40,7 +40,11 @@ def verify(folder: Path, progress: Callable[[str], object]) -> Description:
     description = read_granule(folder)
     recording = read(folder)
     source = folder / f"{description.name}_granule.c"
-    if f'"{sha256((folder / FILE).read_bytes())}"' not in source.read_text(encoding="utf-8"):
+    try:
+        text = source.read_text(encoding="utf-8")
+    except OSError as error:
+        raise GranuleError(f"'{source}' cannot be read ({error.strerror}): export the granule again.") from None
+    if f'"{sha256((folder / FILE).read_bytes())}"' not in text:
         raise GranuleError(f"'{source}' was not generated from the {FILE} beside it: export the granule again.")
     with tempfile.TemporaryDirectory(prefix="gtstub-granule-") as temporary:
         library = Path(temporary) / f"{description.name}_granule.so"
@@ -59,6 +63,12 @@ def _verify_step(
     with _opened(library, description, folder) as granule:
         granule.bind(arguments, {name: hooks.function(name) for name in description.hooks})
         hooks.granule = granule
+        for array in description.arrays:
+            if digest_of(granule.array(array.name)) != recording.start[array.name]:
+                raise GranuleError(
+                    f"Array '{array.name}' of granule '{description.name}' has other values than when it was exported: "
+                    f"a file in '{folder}' was changed."
+                )
         granule.run(step)
         for array in description.arrays:
             if digest_of(granule.array(array.name)) != recording.after[step.name][array.name]:

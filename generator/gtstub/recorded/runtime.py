@@ -56,6 +56,7 @@ def runtime() -> ctypes.CDLL:
         ("gts_replay_worst", pointer, (pointer, ctypes.POINTER(size), ctypes.POINTER(text))),
         ("gts_replay_close", pointer, (pointer,)),
         ("gts_granule_array", ctypes.c_int, (pointer, text, ctypes.POINTER(Array))),
+        ("gts_granule_swap", ctypes.c_int, (pointer, text, text)),
         ("gts_granule_close", None, (pointer,)),
     ):
         function = getattr(library, name)

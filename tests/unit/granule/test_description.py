@@ -98,5 +98,5 @@ def test_other_documents_are_refused(change: dict[str, Any], message: str) -> No
 
 
 def test_text_that_is_no_json() -> None:
-    with pytest.raises(SignatureError, match="'granule.json' is not JSON"):
+    with pytest.raises(SignatureError, match=r"'granule.json' is not JSON"):
         from_json(b"{", "granule.json")

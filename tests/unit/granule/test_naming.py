@@ -176,8 +176,8 @@ WORDS_OF_FORTRAN = """
     inquire integer intent interface intrinsic is kind len lock logical module move_alloc namelist non_intrinsic none
     non_overridable nopass null nullify only open operator optional out parameter pass pause pointer precision print
     private procedure program protected public pure rank read real recursive result return rewind save select selectcase
-    sequence size stop submodule subroutine sync target team then this_image to type unlock use value volatile wait where
-    while write c_loc c_funloc associated allocated shape lbound ubound abs sin sum max min int
+    sequence size stop submodule subroutine sync target team then this_image to type unlock use value volatile wait
+    where while write c_loc c_funloc associated allocated shape lbound ubound abs sin sum max min int
 """
 
 WORDS_OF_GENERATED_CODE = """

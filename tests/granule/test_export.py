@@ -1,0 +1,336 @@
+"""Exports of granules: what a folder has, what is refused, and that Python's arrays are as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gt4py.next import common
+
+import gtstub
+from gtstub.errors import GranuleError
+from gtstub.granule.description import ArrayValue, Call, Constant, HookCall, Section, Variable
+from gtstub.granule.verify import read_granule
+from tests.support import small_programs as small
+from tests.support.granules import LEVELS, POINTS, ROWS, Exported, Model, built, field
+from tests.support.small_programs import I, K
+
+pytestmark = pytest.mark.xdist_group("granule")
+
+FILES = ["capture.json", "capture.npz", "granule.json", "kept.bin", "programs"]
+
+
+@pytest.fixture
+def model(tiny: Exported) -> Model:
+    """After its programs were built."""
+    assert tiny.folder.is_dir()
+    return Model()
+
+
+def all_bytes(model: Model) -> list[bytes]:
+    return [value.tobytes() for value in vars(model).values() if isinstance(value, np.ndarray)]
+
+
+def capture(*calls: tuple[Any, ...]) -> gtstub.Step:
+    with gtstub.capture() as step:
+        for program, *arguments in calls:
+            program(*arguments, **({} if program is built()[2] else {"offset_provider": {}}))
+    return gtstub.Step([*step], "step")
+
+
+def refusal(steps: dict[str, Any], **options: Any) -> str:
+    with pytest.raises(GranuleError) as caught:
+        gtstub.Granule("g", steps=steps, **options)
+    return str(caught.value)
+
+
+# --- What is exported -------------------------------------------------------------------------------------------------
+
+
+def test_the_files_of_a_folder(tiny: Exported) -> None:
+    code = [f"tiny_granule{suffix}" for suffix in (".c", ".f90", ".h")]
+    assert sorted(each.name for each in tiny.folder.iterdir()) == sorted([*FILES, *code])
+    for name in code:
+        text = (tiny.folder / name).read_text(encoding="utf-8")
+        assert str(tiny.folder.parent) not in text
+        assert str(Path.home()) not in text
+
+
+def test_the_description(tiny: Exported) -> None:
+    found = read_granule(tiny.folder)
+    assert {(each.name, each.is_argument, each.written, each.is_table) for each in found.arrays} == {
+        ("u", True, True, False),
+        ("w", True, True, False),
+        ("line", True, True, False),
+        ("edges", True, False, False),
+        ("vertices", True, True, False),
+        ("v2e", True, False, True),
+        ("coefficients", False, False, False),
+        ("work", False, True, False),
+        ("history", False, True, False),
+        ("weights", False, False, False),
+    }
+    assert [each.name for each in found.arguments] == ["u", "w", "line", "edges", "vertices", "v2e"]
+    assert (found.hooks, [each.name for each in found.programs][::2]) == (("exchange",), ["mix", "gather"])
+    assert [(each.name, each.dtype, each.value) for each in found.scalars] == [("factor", "float64", 0.5)]
+    run, first = found.steps
+    assert [type(each) for each in run.positions] == [Call, Call, HookCall, Call, Call, Call, Call]
+    assert len(first.positions) == 1
+    values = {argument.name: argument.value for argument in run.positions[0].arguments}  # type: ignore[union-attr]
+    section = Section((ROWS, LEVELS - 1), (0, 1), (1, 1), (0, 1))
+    assert values == {
+        "a": ArrayValue(0, (2, 0), section),
+        "b": ArrayValue(6, (2, 0)),
+        "scale": Constant("float64", 0.75),
+        "factor": Variable(0),
+        "out": ArrayValue(7, (2, 0)),
+    }
+
+
+def test_equal_granules_have_equal_code(tiny: Exported, model: Model, tmp_path: Path) -> None:
+    again = model.granule().export(tmp_path / "again")
+    for file in tiny.folder.iterdir():
+        if file.is_file() and file.suffix != ".npz":
+            assert file.read_bytes() == (again / file.name).read_bytes(), file.name
+
+
+def test_the_arrays_are_as_before(model: Model, tmp_path: Path) -> None:
+    before = all_bytes(model)
+    model.granule().export(tmp_path / "tiny")
+    assert all_bytes(model) == before
+    assert model.hook_calls == 1
+
+
+def test_constants_are_not_copied_for_each_process(tiny: Exported) -> None:
+    """Arrays that are zero have no bytes in the file: head, constants and what is written are a part each."""
+    assert (tiny.folder / "kept.bin").stat().st_size == 3 * 0x10000
+
+
+def test_everything_may_be_kept(model: Model, tmp_path: Path) -> None:
+    folder = model.granule(arguments={}, kept={}).export(tmp_path / "kept")
+    found = read_granule(folder)
+    assert found.arguments == ()
+    assert [each.name for each in found.arrays if each.is_table] == ["V2E"]
+    assert len({each.name for each in found.arrays}) == len(found.arrays) == 10
+
+
+def test_arguments_of_objects(model: Model, tmp_path: Path) -> None:
+    objects = {"state": {"u": model.u, "w": model.w, "unused": np.zeros(3)}, "more": [model.line, model.u]}
+    description = read_granule(model.granule(arguments=objects).export(tmp_path / "tiny"))
+    assert [each.name for each in description.arguments] == ["state_u", "state_w", "more_0"]
+
+
+def test_a_granule_without_hooks_and_scalars(model: Model, tmp_path: Path) -> None:
+    folder = model.granule(steps={"first": model.first}, arguments={"u": model.u}, scalars=[], hooks={}).export(
+        tmp_path / "first"
+    )
+    (step,) = read_granule(folder).steps
+    assert Constant("float64", 0.5) in [each.value for each in step.positions[0].arguments]  # type: ignore[union-attr]
+
+
+def test_an_export_has_the_arrays_of_a_swap(model: Model, tmp_path: Path) -> None:
+    other = model.new(POINTS)
+    step = capture((built()[2], model.line, model.history, 0.25), (built()[2], model.history, other, 0.25))
+    granule = gtstub.Granule("g", steps={"step": step}, kept={"history": model.history, "other": other})
+    names = []
+    for folder in (tmp_path / "before", tmp_path / "after"):
+        found = read_granule(granule.export(folder))
+        value = found.steps[0].positions[0].arguments[1].value  # type: ignore[union-attr]
+        assert isinstance(value, ArrayValue)
+        names.append(found.arrays[value.array].name)
+        step.swap(model.history, other)
+    assert names == ["history", "other"]
+
+
+def test_views_with_other_strides_are_kept(model: Model, tmp_path: Path) -> None:
+    """Memory with gaps, with the axes in another order, backwards, and of one element."""
+    mix = built()[0]
+    scale = common._field(np.array(1.5), domain=common.domain({}))
+    wide, turned, backwards = model.new(ROWS, 9), model.new(LEVELS, ROWS), model.new(ROWS, LEVELS)
+    out, one, tiny = np.zeros((ROWS, LEVELS)), model.new(1, 1), np.zeros((1, 1))
+    views = [wide[:, 1:6], turned.T, backwards[::-1, ::-1]]
+    step = capture(
+        (mix, field(views[0], I, K), field(views[1], I, K), scale, 0.5, field(out, I, K)),
+        (mix, field(out, I, K), field(views[2], I, K), scale, 0.5, field(views[0], I, K)),
+        (mix, field(one, I, K), field(one, I, K), scale, 0.5, field(tiny, I, K)),
+    )
+    gtstub.Granule("g", steps={"step": step}).export(tmp_path / "kept")
+    gtstub.Granule(
+        "g", steps={"step": step}, arguments={"a": views[0], "b": views[1], "c": views[2], "one": one}
+    ).export(tmp_path / "arguments")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 1.7976931348623157e308])
+def test_constants_and_scalars_keep_their_bits(model: Model, value: float, tmp_path: Path) -> None:
+    mix = built()[0]
+    scale = common._field(np.array(value), domain=common.domain({}))
+    out = np.zeros((ROWS, LEVELS))
+    step = capture((mix, field(model.u, I, K), field(model.w, I, K), scale, np.float64(value), field(out, I, K)))
+    for scalars in ([], ["factor"]):
+        folder = gtstub.Granule("g", steps={"step": step}, scalars=scalars).export(tmp_path / str(len(scalars)))
+        found = read_granule(folder).steps[0].positions[0]
+        assert repr(value) in [repr(each.value.value) for each in found.arguments if isinstance(each.value, Constant)]  # type: ignore[union-attr]
+
+
+# --- What is refused --------------------------------------------------------------------------------------------------
+
+
+def test_arguments_that_no_step_has(model: Model) -> None:
+    assert refusal({"s": model.first}, arguments={"x": np.zeros(3)}) == (
+        "No step of granule 'g' has the array of argument 'x'."
+    )
+    assert refusal({"s": model.first}, arguments={"x": 3}) == (
+        "Argument 'x' of granule 'g' has no array: it is of type 'int'."
+    )
+    assert refusal({"s": model.first}, arguments={"x": model.u, "y": model.u[1:]}) == (
+        "Arguments 'x' and 'y' of granule 'g' share memory: name one array, the larger one."
+    )
+
+
+def test_arrays_that_share_memory_and_are_no_sections(model: Model) -> None:
+    text = refusal({"s": model.run}, arguments={"x": model.u[:, 1:]}, hooks={"exchange": model.exchange})
+    assert text == (
+        "Granule 'g' cannot have step 's': an array of shape (4, 5) shares memory with argument 'x' of shape (4, 4), "
+        "and is no section of it (position 5, 'mix')."
+    )
+
+
+def test_no_steps() -> None:
+    assert refusal({}) == "Granule 'g' has no steps."
+
+
+def test_hooks_must_be_named(model: Model) -> None:
+    assert refusal({"s": model.run}) == (
+        "Granule 'g' cannot have step 's': 'exchange' is no hook: pass hooks={'exchange': exchange}, and the host "
+        "passes a function for it (position 3, 'Model.exchange')."
+    )
+
+
+def test_a_hook_needs_whole_arrays(model: Model) -> None:
+    step = gtstub.Step([*model.first, gtstub.action(model.exchange, model.u[1:])])
+    assert refusal({"s": step}, arguments={"u": model.u}, hooks={"h": model.exchange}) == (
+        "Granule 'g' cannot have step 's': hook 'h' has a section of an array: pass the whole array (position 2, "
+        "'Model.exchange')."
+    )
+
+
+def test_a_hook_that_changes_a_constant(model: Model, tmp_path: Path) -> None:
+    def change() -> None:
+        model.coefficients[0, 0] += 1.0
+
+    step = gtstub.Step([*model.first, change])
+    granule = gtstub.Granule("g", steps={"s": step}, hooks={"h": change}, kept={"coefficients": model.coefficients})
+    before = all_bytes(model)
+    with pytest.raises(GranuleError, match=r"Hook 'h' of granule 'g' changes array 'coefficients', which it does not"):
+        granule.export(tmp_path / "g")
+    assert all_bytes(model) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hook_that_changes_an_array_it_does_not_get(model: Model, tmp_path: Path) -> None:
+    def change() -> None:
+        model.u[0, 0] += 1.0
+
+    granule = gtstub.Granule("g", steps={"s": gtstub.Step([*model.first, change])}, hooks={"h": change})
+    with pytest.raises(GranuleError, match=r"Granule 'g' does not do what its steps do in Python: array '\w+' differs"):
+        granule.export(tmp_path / "g")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scalars(model: Model) -> None:
+    assert refusal({"s": model.first}, scalars=["nothing"]) == "No program of granule 'g' has the scalar 'nothing'."
+    relax = built()[2]
+    step = capture((relax, model.line, model.history, 0.25), (relax, model.history, model.line, 0.5))
+    assert refusal({"s": step}, scalars=["rate"]) == (
+        "Granule 'g' cannot have step 's': scalar 'rate' is 0.5 of type 'float64' here, and 0.25 of type 'float64' at "
+        "position 1 of step 's', 'tests_support_granule_programs_relax' (position 2, "
+        "'tests_support_granule_programs_relax')."
+    )
+
+
+def test_a_scalar_that_was_compiled_in(model: Model) -> None:
+    program = gtstub.compile(
+        small.static_arguments,
+        bound_static_args={"exponent": 3},
+        static_args={"weights": [(2.0, 1.0)], "flag": [True]},
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+    )
+    with gtstub.capture() as step:
+        program(field(model.line, I), weights=(2.0, 1.0), flag=True, out=field(model.history, I))
+    assert refusal({"s": gtstub.Step([*step])}, scalars=["exponent"]) == (
+        "Granule 'g' cannot have step 's': scalar 'exponent' was compiled in as 3 (position 1, 'static_arguments')."
+    )
+
+
+def test_names(model: Model) -> None:
+    assert "The name of argument 'class'" in refusal({"s": model.first}, arguments={"class": model.u})
+    assert "Step 'open' of granule 'g' needs another name" in refusal({"open": model.first})
+
+
+# --- Folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_exists(model: Model, tmp_path: Path) -> None:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "own").write_text("mine", encoding="utf-8")
+    granule = model.granule(steps={"first": model.first}, arguments={})
+    for force in (False, True):
+        with pytest.raises(GranuleError, match=r"tiny' exists: it has no granule, which could be replaced\."):
+            granule.export(folder, force=force)
+    assert (folder / "own").read_text(encoding="utf-8") == "mine"
+    granule.export(tmp_path / "other")
+    with pytest.raises(GranuleError, match=r"other' exists: pass force=True to replace it\."):
+        granule.export(tmp_path / "other")
+    before = (tmp_path / "other" / "kept.bin").read_bytes()
+    model.work += 1.0
+    granule.export(tmp_path / "other", force=True)
+    assert (tmp_path / "other" / "kept.bin").read_bytes() != before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["other", "tiny"]
+
+
+class Stop(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("at", ["Copying", "Writing", "Running", "Comparing step 'run'", "Comparing step 'first'"])
+def test_an_interrupted_export_leaves_nothing(model: Model, at: str, tmp_path: Path) -> None:
+    before = all_bytes(model)
+
+    def stop(what: str) -> None:
+        if what.startswith(at):
+            raise Stop
+
+    with pytest.raises(Stop):
+        model.granule().export(tmp_path / "tiny", progress=stop)
+    assert list(tmp_path.iterdir()) == []
+    assert all_bytes(model) == before
+
+
+def test_a_hook_that_is_interrupted_leaves_the_arrays(model: Model, tmp_path: Path) -> None:
+    def fail() -> None:
+        raise Stop
+
+    granule = gtstub.Granule("g", steps={"s": gtstub.Step([*model.first, fail])}, hooks={"fail": fail})
+    before = all_bytes(model)
+    with pytest.raises(Stop):
+        granule.export(tmp_path / "g")
+    assert all_bytes(model) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_export_keeps_the_granule_that_was_there(model: Model, folder: Path) -> None:
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    def stop(what: str) -> None:
+        if what.startswith("Comparing"):
+            raise Stop
+
+    model.work += 1.0
+    with pytest.raises(Stop):
+        model.granule().export(folder, force=True, progress=stop)
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+    assert [each.name for each in folder.parent.iterdir()] == [folder.name]
