@@ -45,7 +45,7 @@ static int check_argument(const gts_granule_descriptor *self, const gts_granule_
     return 0;
 }
 
-/* The addresses of an argument, which has at least one element. */
+/* The addresses of an array, which has at least one element. */
 typedef struct span {
     uintptr_t low, high;
     uint32_t array; /* index */
@@ -59,22 +59,24 @@ static int compare_spans(const void *a, const void *b)
 
 static int check_pair(const gts_granule_descriptor *self, const gts_array *arrays, uint32_t a, uint32_t b)
 {
-    const gts_granule_array_descriptor *const first = &self->arrays[a], *const second = &self->arrays[b];
+    const bool is_first = self->arrays[a].is_argument; /* kept arrays share nothing */
+    const gts_granule_array_descriptor *const first = &self->arrays[is_first ? a : b],
+                                              *const second = &self->arrays[is_first ? b : a];
     if ((!first->written && !second->written) || !gts_overlap(&arrays[a], &arrays[b]))
         return 0;
     return REFUSE(self, first, GTS_VALUE_ERROR,
-                  "shares memory with argument '%s', but did not when the granule was exported, and a step writes one.",
+                  "shares memory with array '%s', but did not when the granule was exported, and a step writes one.",
                   second->name);
 }
 
-/* Refuses arguments that share memory, because they did not when the granule was exported. */
+/* Refuses arguments that share memory, also with kept arrays, because they did not when the granule was exported. */
 static int check_overlaps(const gts_granule_descriptor *self, const gts_array *arrays, span *spans)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < self->array_count; ++i) {
         size_t size;
         gts_extent extent;
-        if (!self->arrays[i].is_argument || !gts_measure(&arrays[i], &size, &extent) || size == 0)
+        if (!gts_measure(&arrays[i], &size, &extent) || size == 0)
             continue;
         const uintptr_t data = (uintptr_t)arrays[i].data;
         spans[count++] = (span){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, i};

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/section.h"
 #include "granule/private.h"
+#include "gtstub/bound.h"
 #include "gtstub/program.h"
 
 /* ---- Opening --------------------------------------------------------------------------------------------------- */
@@ -195,7 +197,15 @@ int gts_granule_swap(gts_granule *self, const char *a, const char *b)
             "Arrays '%s' and '%s' of granule '%s' cannot be swapped: one is an argument, whose memory is "
             "the host's, and the granule keeps the other one.",
             a, b, self->descriptor->name);
-    GTS_TRY(gts_step_swap(self->all, self->arrays[first].data, self->arrays[second].data));
+    if (first == second)
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Array '%s' of granule '%s' cannot be swapped with itself.", a, self->descriptor->name);
+    if (!gts_have_one_layout(&self->arrays[first], &self->arrays[second]))
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Arrays '%s' and '%s' of granule '%s' cannot be swapped: they differ in type, size or "
+                             "stride.",
+                             a, b, self->descriptor->name);
+    GTS_TRY(gts_step_swap_arrays(self->all, &self->arrays[first], &self->arrays[second]));
     const gts_array old = self->arrays[first];
     self->arrays[first] = self->arrays[second];
     self->arrays[second] = old;

@@ -5,6 +5,17 @@
 #include "base/section.h"
 #include "program/private.h"
 
+/* Enters a step of a host that has its own objects, which changes it itself. */
+static int enter_handed_over(gts_step *self)
+{
+    if (gts_step_enter(self) != 0)
+        return -1;
+    if (gts_step_check_access(self) == 0)
+        return 0;
+    gts_step_leave(self);
+    return -1;
+}
+
 static gts_bound_call *call_at(const gts_place *place)
 {
     return gts_position_of(place)->call;
@@ -69,6 +80,8 @@ static bool has_changed(const gts_step_tree *self)
 
 int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)
 {
+    if (self != NULL && self->host != NULL)
+        return enter_handed_over(self) == 0 ? self->host->set_scalar(self, argument, dtype, value) : -1;
     gts_step_tree all;
     const request set = {gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}};
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
@@ -175,6 +188,19 @@ static int change_arrays(gts_program *program, void *args, const void *what)
     return changed;
 }
 
+/* Exchanges two arrays in all calls and functions; in functions alone if no program has them. */
+static int exchange_all(const gts_step_tree *self, const exchange *arrays, bool is_in_calls)
+{
+    if (is_in_calls && gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, arrays}) != 0)
+        return -1;
+    for (size_t i = 0; i < self->place_count; ++i) {
+        gts_role *const role = gts_position_of(&self->places[i])->role;
+        for (size_t array = 0; array < role->array_count; ++array)
+            role->arrays[array] = other_of(arrays, role->arrays[array]);
+    }
+    return 0;
+}
+
 static int swap(const gts_step_tree *self, void *a, void *b)
 {
     if (!is_there(self, a) || !is_there(self, b))
@@ -197,23 +223,28 @@ static int swap(const gts_step_tree *self, void *a, void *b)
                                  "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
                                  self->steps[0]->name);
         arrays = (exchange){*first, *second};
-        if (gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, &arrays}) != 0)
-            return -1;
     }
-    for (size_t i = 0; i < self->place_count; ++i) {
-        gts_role *const role = gts_position_of(&self->places[i])->role;
-        for (size_t array = 0; array < role->array_count; ++array)
-            role->arrays[array] = other_of(&arrays, role->arrays[array]);
-    }
-    return 0;
+    return exchange_all(self, &arrays, first != NULL);
 }
 
 int gts_step_swap(gts_step *self, const void *a, const void *b)
 {
+    if (self != NULL && self->host != NULL)
+        return enter_handed_over(self) == 0 ? self->host->swap(self, a, b) : -1;
     gts_step_tree all;
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
     if (status == 0)
         status = swap(&all, (void *)(uintptr_t)a, (void *)(uintptr_t)b); /* they become addresses of arrays */
+    gts_step_tree_end(&all, release_call);
+    return status;
+}
+
+int gts_step_swap_arrays(gts_step *self, const gts_array *a, const gts_array *b)
+{
+    gts_step_tree all;
+    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
+    if (status == 0)
+        status = exchange_all(&all, &(exchange){*a, *b}, true);
     gts_step_tree_end(&all, release_call);
     return status;
 }

@@ -19,7 +19,7 @@ from tests.support.stubs import render_stub
 
 RUNTIME_SOURCES = ROOT / "runtime"
 
-MODULES = ("gtstub_errors", "gtstub_steps", "gtstub")
+MODULES = ("gtstub_errors", "gtstub_steps", "gtstub_granules", "gtstub")
 """gtstub's modules, in the order in which they are compiled."""
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")

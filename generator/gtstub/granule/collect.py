@@ -26,7 +26,7 @@ from gtstub.granule.description import (
     Variable,
 )
 from gtstub.granule.memory import Layout, section_of
-from gtstub.granule.naming import Names, check_name, layout_of
+from gtstub.granule.naming import Names, check_names, layout_of, reserved_names
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf, StaticLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_in, sdfg_in
@@ -75,13 +75,14 @@ def collect(
     steps: Mapping[str, _host.Step],
     names: Set[str],
     arguments: Mapping[str, Layout],
-    scalars: Sequence[str],
+    scalars: Mapping[str, str],
     hooks: Mapping[str, Callable[..., object]],
     kept: Mapping[str, Layout],
 ) -> Collected:
     """
     The granule of steps. `arguments` are the arrays that the host passes; those of `names` must be in a step, others
-    may be. `kept` names arrays that the granule keeps. Raises GranuleError.
+    may be. `scalars` are the arguments of programs that the host passes, by its names. `kept` names arrays that the
+    granule keeps. Raises GranuleError.
     """
     return _Collector(name, names, arguments, scalars, hooks).collect(steps, kept)
 
@@ -92,12 +93,12 @@ class _Collector:
         name: str,
         names: Set[str],
         arguments: Mapping[str, Layout],
-        scalars: Sequence[str],
+        scalars: Mapping[str, str],
         hooks: Mapping[str, Callable[..., object]],
     ) -> None:
         self._name = name
         self._names = names
-        self._scalars = list(scalars)
+        self._scalars = {argument: name for name, argument in scalars.items()}
         self._hooks = dict(hooks)
         self._values: dict[str, tuple[Constant, _Place]] = {}
         self._programs: dict[Path, tuple[GranuleProgram, CallPlan]] = {}
@@ -107,15 +108,17 @@ class _Collector:
     def collect(self, steps: Mapping[str, _host.Step], kept: Mapping[str, Layout]) -> Collected:
         found = self._read_layouts(steps)
         self._add_arguments(found)
+        check_names(self._name, steps, self._hooks, [array.name for array in self._arrays])
         self._add_kept(found)
         made = tuple(self._step(name, step) for name, step in steps.items())
         self._check_tables(made)
         self._name_kept(kept)
+        names = Names(reserved_names(self._name, steps))
         description = Description(
             name=self._name,
             arrays=tuple(map(_described, self._arrays)),
             programs=tuple(program for program, _ in self._programs.values()),
-            scalars=tuple(self._scalar(each) for each in self._scalars),
+            scalars=tuple(self._scalar(each, names) for each in self._scalars),
             hooks=tuple(self._hooks),
             steps=made,
         )
@@ -142,7 +145,6 @@ class _Collector:
                 if is_object:
                     continue
                 raise GranuleError(f"No step of granule '{self._name}' has the array of argument '{name}'.")
-            check_name("argument", name, self._name)
             for other in self._arrays:
                 if layout.overlaps(other.layout):
                     raise GranuleError(
@@ -179,14 +181,10 @@ class _Collector:
         return None
 
     def _name_kept(self, kept: Mapping[str, Layout]) -> None:
-        names = Names()
-        for array in self._arrays:
-            if array.is_argument:
-                names.take(array.name)
+        names = Names(array.name for array in self._arrays if array.is_argument)
         given = {layout: name for name, layout in kept.items()}
-        for array in self._arrays:
-            if array.name:
-                continue
+        unnamed = [array for array in self._arrays if not array.name]
+        for array in sorted(unnamed, key=lambda array: array.layout not in given):  # What the user names comes first.
             program, argument = array.uses[0]
             chosen = [given[array.layout]] if array.layout in given else []
             array.name = names.new(*chosen, argument, f"{program}_{argument}")
@@ -266,13 +264,13 @@ class _Collector:
                 f"scalar '{leaf.path}' is {value.value!r} of type '{value.dtype}' here, and {first.value!r} of type "
                 f"'{first.dtype}' at position {at.position} of step '{at.step}', '{at.program}'"
             )
-        return Variable(self._scalars.index(leaf.path))
+        return Variable(list(self._scalars).index(leaf.path))
 
-    def _scalar(self, path: str) -> GranuleScalar:
+    def _scalar(self, path: str, names: Names) -> GranuleScalar:
         if path not in self._values:
             raise GranuleError(f"No program of granule '{self._name}' has the scalar '{path}'.")
         value, _ = self._values[path]
-        return GranuleScalar(Names().new(path), path, value.dtype, value.value)
+        return GranuleScalar(names.of_scalar(self._scalars[path]), path, value.dtype, value.value)
 
     # --- Programs -----------------------------------------------------------------------------------------------------
 
@@ -346,7 +344,8 @@ def _number(value: Any) -> bool | int | float:
     """A scalar of Python or numpy, or the element of a zero-dimensional field."""
     while not isinstance(value, bool | int | float):
         value = value.item() if hasattr(value, "item") else value.as_scalar()
-    return value
+    type_ = next(each for each in (bool, int, float) if isinstance(value, each))  # not numpy.float64, which is a float
+    return type_(value)
 
 
 def _described(array: _Array) -> GranuleArray:

@@ -12,11 +12,8 @@ from gtstub.errors import GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
 from gtstub.granule.memory import Layout
-from gtstub.granule.naming import check_name, named_arrays
+from gtstub.granule.naming import arrays_of, layout_of, named_arrays
 from gtstub.granule.temporaries import temporaries
-
-OWN_NAMES = frozenset(("bind", "close", "get", "open", "swap", "t", "unbind"))
-"""What a granule of Fortran has besides its steps."""
 
 
 class Granule:
@@ -31,12 +28,14 @@ class Granule:
 
     `arguments` are the arrays that the host passes: a mapping of names to arrays, or to objects whose attributes are
     arrays, of which those are taken that a step has. Here 'prog_vn' is `prognostic.vn`. The granule keeps all other
-    arrays of the steps, which begin with the values that they have when `export` is called. `kept` names them, as
-    `arguments` does; the others are called as an argument of a program. An array that each step overwrites before it
-    reads it is a temporary, and begins as zero, unless `kept` has the array itself and not an object with it. This is
-    for an array that the host looks at or swaps before it runs a step.
+    arrays of the steps, which begin with the values that they have when `export` is called. `kept`, a mapping or an
+    object whose attributes are arrays, names some of them; the others are called as an argument of a program.
 
-    `scalars` are the scalars that the host passes to the steps, by their names in the programs. Others are constant.
+    A kept array that each step overwrites before it reads it is a temporary, and begins as zero, unless it is itself a
+    value of the mapping `kept`. This is for an array that the host looks at or swaps before it runs a step.
+
+    `scalars` are the scalars that the host passes to the steps, by their names in the programs; a mapping gives them
+    names of their own. Others are constant.
 
     A function in a step is a hook: `hooks={"exchange": exchange}` names it, and the host passes a function of its own.
 
@@ -49,24 +48,18 @@ class Granule:
         *,
         steps: Mapping[str, _host.Step],
         arguments: Mapping[str, Any] | None = None,
-        scalars: Sequence[str] = (),
+        scalars: Sequence[str] | Mapping[str, str] = (),
         hooks: Mapping[str, Callable[..., object]] | None = None,
-        kept: Mapping[str, Any] | None = None,
+        kept: Any = None,
     ) -> None:
-        for kind, names in (("granule", [name]), ("step", steps), ("hook", hooks or ())):
-            for each in names:
-                check_name(kind, each, name)
         if not steps:
             raise GranuleError(f"Granule '{name}' has no steps.")
-        for each in steps:
-            if each.lower() in OWN_NAMES:
-                raise GranuleError(f"Step '{each}' of granule '{name}' needs another name: a granule has a '{each}'.")
         self.name = name
         self._steps = dict(steps)
         self._arguments = dict(arguments or {})
-        self._scalars = tuple(scalars)
+        self._scalars = dict(scalars) if isinstance(scalars, Mapping) else {each: each for each in scalars}
         self._hooks = dict(hooks or {})
-        self._kept = dict(kept or {})
+        self._kept = kept
         self._collect()
 
     def export(
@@ -91,11 +84,12 @@ class Granule:
         return path
 
     def _named(self) -> set[Layout]:
-        """The kept arrays that have a name of their own."""
-        return {layout for name, layout in named_arrays(self._kept, self.name).items() if name in self._kept}
+        """The arrays that are values of the mapping `kept`."""
+        values = self._kept.values() if isinstance(self._kept, Mapping) else ()
+        return {layout for value in values if (layout := layout_of(value)) is not None}
 
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""
-        arguments = named_arrays(self._arguments, self.name)
-        kept = named_arrays(self._kept, self.name)
+        arguments = named_arrays(self._arguments, self.name, "argument")
+        kept = {} if self._kept is None else arrays_of(self._kept)
         return collect(self.name, self._steps, set(self._arguments), arguments, self._scalars, self._hooks, kept)

@@ -81,7 +81,7 @@ class Layout:
 def section_of(part: Layout, whole: Layout) -> Section | None:
     """How an array is a section of another one along its axes; None if it is none, or has elements outside of it."""
     size = whole.itemsize
-    if part.itemsize != size or not (part.has_elements and whole.has_elements) or min(whole.strides, default=1) < 0:
+    if part.dtype != whole.dtype or not (part.has_elements and whole.has_elements) or min(whole.strides, default=1) < 0:
         return None
     distance, rest = divmod(part.address - whole.address, size)
     first = _indices(distance, whole) if rest == 0 and distance >= 0 else None

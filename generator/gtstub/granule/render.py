@@ -12,9 +12,11 @@ from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.hosts.fortran import TYPES
 from gtstub.codegen.output import C_COMMENT, sign
 from gtstub.codegen.render import environment
-from gtstub.errors import GranuleError
 from gtstub.granule.description import Description, GranuleArray
 from gtstub.signature.dtypes import DType
+
+LONGEST_DECLARATION = 100
+"""In characters; a longer one is on two lines."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,15 +46,8 @@ class FortranGranule:
     kinds: tuple[str, ...]
 
 
-RESERVED = frozenset(("self", "granule", "index_base", "stat", "errmsg", "status", "array", "name", "folder"))
-"""The names that the module uses, in lower case."""
-
-
 def render(granule: Description, digest: str, languages: Collection[str] = ("fortran",)) -> Mapping[str, str]:
-    """
-    The texts by file name. `digest` is that of granule.json. Raises GranuleError for a name that the language does not
-    allow.
-    """
+    """The texts by file name. `digest` is that of granule.json."""
 
     def name_of(arrays: Collection[int]) -> str:
         return ", ".join(granule.arrays[each].name for each in arrays)
@@ -66,7 +61,7 @@ def render(granule: Description, digest: str, languages: Collection[str] = ("for
     }
 
     def text(suffix: str, comment: tuple[str, str], **more: Any) -> str:
-        return sign(environment().get_template(f"granule{suffix}.j2").render(context, **more), comment)
+        return sign(environment().get_template(f"granule/granule{suffix}.j2").render(context, **more), comment)
 
     texts = {suffix: text(suffix, C_COMMENT) for suffix in (".h", ".c")}
     if "fortran" in languages:
@@ -76,10 +71,6 @@ def render(granule: Description, digest: str, languages: Collection[str] = ("for
 
 def _fortran(granule: Description) -> FortranGranule:
     arguments = tuple(map(_argument, granule.arguments))
-    taken = [*(each.name for each in arguments), *granule.hooks, *(each.name for each in granule.scalars)]
-    for name in taken:
-        if name.lower() in RESERVED:
-            raise GranuleError(f"The name '{name}' of granule '{granule.name}' is reserved in its Fortran module.")
     dtypes = sorted({array.dtype for array in granule.arrays})
     pointers = {_type(dtype): FortranPointer(f"get_{dtype}", _type(dtype)) for dtype in reversed(dtypes)}
     used = {TYPES[dtype][1] for dtype in (*dtypes, *(scalar.dtype for scalar in granule.scalars))}
@@ -98,8 +89,10 @@ def _argument(array: GranuleArray) -> FortranArgument:
     intent = "inout" if array.written else "in"
     axes = ", ".join(":" * len(array.shape))
     sizes = ", ".join(f"{dim}: {size}" for dim, size in zip(array.dims, array.shape, strict=True))
+    attributes, name = f"{_type(array.dtype)}, intent({intent}), target ::", f"{array.name}({axes})"
+    is_long = len(attributes) + len(name) > LONGEST_DECLARATION
     return FortranArgument(
         array.name,
-        f"{_type(array.dtype)}, intent({intent}), target :: {array.name}({axes})",
+        f"{attributes}{f' &{chr(10)}{16 * chr(32)}' if is_long else ' '}{name}",
         f"[{sizes}]{', a table' if array.is_table else ''}",
     )
