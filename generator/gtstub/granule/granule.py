@@ -16,7 +16,6 @@ from gtstub.granule.naming import arrays_of, layout_of, named_arrays
 from gtstub.granule.temporaries import temporaries
 
 
-
 class Granule:
     """
     Steps over one set of arrays, for hosts without Python::
@@ -30,9 +29,10 @@ class Granule:
     `arguments` are the arrays that the host passes: a mapping of names to arrays, or to objects whose attributes are
     arrays, of which those are taken that a step has. Here 'prog_vn' is `prognostic.vn`. The granule keeps all other
     arrays of the steps, which begin with the values that they have when `export` is called. `kept`, a mapping or an
-    object whose attributes are arrays, names some of them; the others are called as an argument of a program. An array
-    that each step overwrites before it reads it is a temporary, and begins as zero, unless it is a value of a mapping
-    `kept`: this is for an array that the host looks at or swaps before it runs a step.
+    object whose attributes are arrays, names some of them; the others are called as an argument of a program.
+
+    A kept array that each step overwrites before it reads it is a temporary, and begins as zero, unless it is itself a
+    value of the mapping `kept`. This is for an array that the host looks at or swaps before it runs a step.
 
     `scalars` are the scalars that the host passes to the steps, by their names in the programs; a mapping gives them
     names of their own. Others are constant.
@@ -84,9 +84,9 @@ class Granule:
         return path
 
     def _named(self) -> set[Layout]:
-        """The kept arrays that have a name of their own."""
+        """The arrays that are values of the mapping `kept`."""
         values = self._kept.values() if isinstance(self._kept, Mapping) else ()
-        return {layout for layout in map(layout_of, values) if layout is not None}
+        return {layout for value in values if (layout := layout_of(value)) is not None}
 
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""
