@@ -23,6 +23,8 @@ class Captured:
         self._method = method
         self._known: dict[tuple[Any, ...], tuple[Any, Callable[[], None]]] = {}
         self.refusals: list[str] = []
+        self.log: list[gtstub.Step] | None = None
+        """The steps that were run since it became a list, in their order."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self._do((*args, *kwargs, *kwargs.values()), lambda: self._method(*args, **kwargs))
@@ -31,7 +33,10 @@ class Captured:
         """Runs the step that was captured for these objects and scalars, or does `call` and captures it."""
         key = tuple(map(_key, objects))
         if key in self._known:
-            self._known[key][1]()
+            action = self._known[key][1]
+            if self.log is not None and isinstance(action, gtstub.Step):
+                self.log.append(action)
+            action()
         elif len(self._known) < MOST:
             self._known[key] = objects, self._action(call)  # keeps the objects, so that their ids stay theirs
         else:

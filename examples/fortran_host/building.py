@@ -1,4 +1,4 @@
-"""The build of the two hosts: what it needs, py2fgen's bindings, and CMake over the committed stubs."""
+"""The build of the two hosts: what it needs, py2fgen's bindings, and CMake over the committed granule."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from examples.icon4py.committed import short_name
 from gtstub import install
 from gtstub.toolchain import compiler
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-COMMITTED = ROOT / "examples" / "icon4py"
+COMMITTED = FOLDER / "diffusion"
+"""The generated code of the granule, and its description."""
 
 GFORTRAN = "gfortran is not installed; get it with: apt-get install gfortran"
 PY2FGEN = "icon4py's py2fgen is not installed; get it with: make .venv/.py2fgen"
@@ -37,28 +36,30 @@ def missing_for_embedding() -> str:
     return ""
 
 
-def check_signatures(program: str, entry: Path) -> None:
-    """Raises SystemExit unless the SDFG of a cache entry is the one that the committed stub was generated for."""
-    for kind in ("sdfg", "program"):
-        committed = (COMMITTED / short_name(program) / f"{kind}.json").read_text(encoding="utf-8")
-        if (entry / f"{kind}.json").read_text(encoding="utf-8") != committed:
+def check_committed(exported: Path) -> None:
+    """Raises SystemExit unless the generated code of an exported granule is the committed one."""
+    for file in sorted(COMMITTED.iterdir()):
+        if file.read_bytes() != (exported / file.name).read_bytes():
             raise SystemExit(
-                f"Program '{program}' was built with another {kind} signature than that of its committed stub:"
-                " 'make check-generated' says what has changed."
+                f"The committed file '{file.relative_to(ROOT)}' is not what the export writes: 'make fortran-demo "
+                f"ARGS=--commit' writes it anew."
             )
 
 
-def build(entries: Mapping[str, Path], folder: Path, bindings: Path | None) -> Path:
-    """Builds the hosts in `folder`, over the SDFG libraries of cache entries; returns CMake's folder."""
-    libraries = folder / "libraries"
-    libraries.mkdir(parents=True, exist_ok=True)
-    for program, entry in entries.items():
-        shutil.copy2(entry / f"lib{program}.so", libraries)
+def commit(exported: Path) -> None:
+    """Writes the committed code anew."""
+    COMMITTED.mkdir(exist_ok=True)
+    for suffix in (".h", ".c", ".f90"):
+        shutil.copy2(exported / f"diffusion_granule{suffix}", COMMITTED)
+    shutil.copy2(exported / "granule.json", COMMITTED)
+
+
+def build(folder: Path, bindings: Path | None) -> Path:
+    """Builds the hosts in `folder`; returns CMake's folder."""
     build = folder / "hosts"
     options = {
         "CMAKE_PREFIX_PATH": install.FOLDER,
         "CMAKE_Fortran_COMPILER": shutil.which("gfortran"),
-        "LIBRARIES": libraries,
         "BINDINGS": bindings or "",
     }
     cmake = compiler.find_cmake()
@@ -71,7 +72,7 @@ def build(entries: Mapping[str, Path], folder: Path, bindings: Path | None) -> P
 def make_bindings(folder: Path) -> Path:
     """py2fgen's Fortran module and library for the functions of embedded.py."""
     folder.mkdir(parents=True, exist_ok=True)
-    functions = "torus_init,diffusion_init,diffusion_run"
+    functions = "torus_init,diffusion_init,diffusion_run,diffusion_hand_over"
     command = [sys.executable, "-m", "icon4py.tools.py2fgen", "examples.fortran_host.embedded", functions]
     rpath = str(sysconfig.get_config_var("LIBDIR"))
     _run([*command, "icon4py_diffusion", "--output-path", folder, "--rpath", rpath])

@@ -1,10 +1,12 @@
 ! The same run as fortran_host's, but the granule is icon4py's Python, called through the bindings that py2fgen makes.
-!   embedded_host STATE RESULTS    folders: of prepare.py, and for results
+!   embedded_host STATE RESULTS           folders: of prepare.py, and for results
+!   embedded_host STATE RESULTS handed    the steps do not enter Python: it hands a step over
 program embedded_host
     use, intrinsic :: iso_c_binding, only: c_bool, c_int, c_int32_t
     use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state, write_state
     use host_run, only: argument, read_run, write_maps
-    use icon4py_diffusion, only: torus_init, diffusion_init, diffusion_run
+    use gtstub, only: gts_step, gts_step_find, gts_step_free, gts_step_run
+    use icon4py_diffusion, only: torus_init, diffusion_init, diffusion_run, diffusion_hand_over
     use timers, only: timer_of, timer_start, timer_stop, timer_report
     implicit none
 
@@ -41,11 +43,15 @@ program embedded_host
     call run(linit=.true._c_bool)
     call timer_stop(timer_initial)
 
-    do step = 1, steps
-        call timer_start(timer_run)
-        call run(linit=.false._c_bool)
-        call timer_stop(timer_run)
-    end do
+    if (argument(3) == 'handed') then
+        call run_handed_over()
+    else
+        do step = 1, steps
+            call timer_start(timer_run)
+            call run(linit=.false._c_bool)
+            call timer_stop(timer_run)
+        end do
+    end if
 
     call timer_report()
     call write_state(results, prog, diag)
@@ -119,6 +125,36 @@ contains
         call diffusion_run(prog%w, prog%vn, prog%exner, prog%theta_v, prog%rho, hdef_ic, div_ic, dwdx, dwdy, &
             dtime, linit, rc)
         call check(rc, 'diffusion_run')
+    end subroutine
+
+    ! The first step is done by Python, which hands it over.
+    subroutine run_handed_over()
+        type(gts_step) :: nh_hdiff_run
+        integer :: timer_hand_over
+
+        timer_hand_over = timer_of('nh_hdiff_hand_over')
+        call timer_start(timer_hand_over)
+        call hand_over()
+        call gts_step_find('nh_hdiff_run', nh_hdiff_run)
+        call timer_stop(timer_hand_over)
+        do step = 2, steps
+            call timer_start(timer_run)
+            call gts_step_run(nh_hdiff_run)
+            call timer_stop(timer_run)
+        end do
+        call gts_step_free(nh_hdiff_run)
+    end subroutine
+
+    subroutine hand_over()
+        real(wp), pointer, contiguous :: hdef_ic(:, :), div_ic(:, :), dwdx(:, :), dwdy(:, :)
+
+        hdef_ic => diag%hdef_ic
+        div_ic => diag%div_ic
+        dwdx => diag%dwdx
+        dwdy => diag%dwdy
+        call diffusion_hand_over(prog%w, prog%vn, prog%exner, prog%theta_v, prog%rho, hdef_ic, div_ic, dwdx, dwdy, &
+            dtime, rc)
+        call check(rc, 'diffusion_hand_over')
     end subroutine
 
     ! 1 is success, 2 an exception, which Python has logged, 0 a Python that did not start.

@@ -1,6 +1,6 @@
 """
-What the Fortran hosts need before they start: the diffusion programs, built through gtstub, the state of the torus in
-raw files, and what Python's run of the same steps gives.
+What the Fortran hosts need before they start: the diffusion granule, exported, the state of the torus in raw files, and
+what Python's run of the same steps gives.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from icon4py.model.atmosphere.diffusion.diffusion import DiffusionConfig
 
-from examples.granule.granules import TIME_STEP, Diffusion, SetupProgram, fields
+import gtstub
+from examples.granule.granules import TIME_STEP, Diffusion, fields
 from examples.granule.torus import Torus
 from examples.granule.ways import Gtstub, descriptor
-from gtstub.cache.entry import Entry
 
 Array = np.ndarray[Any, Any]
 
@@ -25,11 +25,34 @@ LEVELS = 10
 TABLES = ("C2E", "C2E2C", "C2E2CO", "E2C", "E2C2V", "V2E")
 
 
-def set_up(setup_program: SetupProgram = Gtstub.setup_program) -> Diffusion:
+def set_up() -> Diffusion:
     """icon4py's granule on the torus through gtstub, its programs built, and no step made."""
-    granule = Diffusion(Torus(LEVELS), descriptor(Gtstub), setup_program)
+    granule = Diffusion(Torus(LEVELS), descriptor(Gtstub), Gtstub.setup_program)
     Gtstub.wait_for_compilation()
     return granule
+
+
+# --- The granule ------------------------------------------------------------------------------------------------------
+
+
+def export(diffusion: Diffusion, folder: Path) -> Path:
+    """Exports the initial step and the others, from the state as it is now. Returns the folder."""
+    before = {name: array.copy() for name, array in fields(diffusion).items()}
+    steps = {
+        # The initial step allocates two arrays of its own, so that two calls differ. The granule keeps them.
+        "run_initial": gtstub.capture(lambda: diffusion.step(0), name="diffusion, initial", verify=False),
+        "run": gtstub.capture(lambda: diffusion.step(1), name="diffusion"),
+    }
+    for name, array in fields(diffusion).items():
+        array[...] = before[name]
+    granule = gtstub.Granule(
+        "diffusion",
+        steps=steps,
+        arguments={"prog": diffusion.prognostic, "diag": diffusion.diagnostic},
+        scalars={"dtime": "factor"},
+        kept=diffusion.granule,
+    )
+    return granule.export(folder, force=True, progress=print)
 
 
 # --- The state --------------------------------------------------------------------------------------------------------
@@ -94,7 +117,7 @@ def _namelists(granule: Diffusion, steps: int) -> Iterator[str]:
 
 
 def _of_embedded_alone(config: DiffusionConfig) -> dict[str, Any]:
-    """In the Fortran granule's programs these are compiled in."""
+    """In the exported granule's programs these are compiled in."""
     return {
         "hdiff_w_efdt_ratio": config.hdiff_w_efdt_ratio,
         "denom_diffu_v": config.velocity_boundary_diffusion_denominator,
@@ -123,8 +146,3 @@ def run(granule: Diffusion, steps: int) -> dict[str, Array]:
     for number in range(steps + 1):
         granule.step(number)
     return {name.rpartition(".")[2]: array.copy() for name, array in fields(granule).items()}
-
-
-def entries() -> dict[str, Path]:
-    """The cache entry of each program."""
-    return {Entry(path).manifest().name: path for path in Gtstub.entries}

@@ -1,9 +1,10 @@
 """
-icon4py's diffusion driven from Fortran: over stubs, with no Python in the process, and through embedded Python as
-icon4py does it. Are the results Python's own, to the last bit, and how long do init and run take?
+icon4py's diffusion driven from Fortran: as an exported granule, with no Python in the process, and through embedded
+Python as icon4py does it. Are the results Python's own, to the last bit, and how long do init and run take?
 
     make fortran-demo                   builds what is not there yet, runs, compares, measures
     make fortran-demo ARGS=--write      also writes docs/performance.md
+    make fortran-demo ARGS=--commit     also writes the committed code of the granule
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from rich.console import Console
 
 from examples.fortran_host import building, prepare, report, running
 from examples.fortran_host.measure import measure
-from examples.granule.steps import Observer
 
 FOLDER = building.ROOT / "build" / "fortran-host"
 STEPS = 720
@@ -60,37 +60,39 @@ def main() -> int:
         console.print(f"fortran-demo: {missing}")
         return 1
 
-    console.print("Building the programs that are not there yet, and running the granule in Python")
-    observer = Observer(prepare.Gtstub.setup_program)
-    granule = prepare.set_up(observer.setup_program)
-    prepare.write_state(granule, STEPS, FOLDER / "state")
-    expected = prepare.run(granule, STEPS)
-    step = [call.name for call in observer.observe(lambda: granule.step(1))]
-    entries = prepare.entries()
-
-    for program, entry in entries.items():
-        building.check_signatures(program, entry)
+    console.print("Building the programs that are not there yet, and exporting and running the granule in Python")
+    diffusion = prepare.set_up()
+    prepare.write_state(diffusion, STEPS, FOLDER / "state")
+    granule = prepare.export(diffusion, FOLDER / "granule")
+    expected = prepare.run(diffusion, STEPS)
+    if "--commit" in sys.argv[1:]:
+        building.commit(granule)
+    building.check_committed(granule)
     left_out = building.missing_for_embedding()
     bindings = None if left_out else building.make_bindings(FOLDER / "bindings")
-    build = building.build(entries, FOLDER, bindings)
+    build = building.build(FOLDER, bindings)
 
     runs: dict[str, running.Run] = {}
-    good = True
-    for name, way in ((report.STUBS, "calls"), (report.STEP, "step")):
-        host = partial(running.run_host, build, FOLDER / "state", FOLDER / f"results-{way}", way)
-        runs[name] = calmest(name, host)
-        good &= check(runs[name], expected)
+    host = partial(running.run_host, build, FOLDER / "state", granule, FOLDER / "results")
+    runs[report.GRANULE] = calmest(report.GRANULE, host)
+    good = check(runs[report.GRANULE], expected)
     if left_out:
         console.print(f"Embedded Python is left out: {left_out}\n")
     else:
-        for name, gtstub in ((report.EMBEDDED_GTSTUB, True), (report.EMBEDDED_GT4PY, False)):
+        for name, gtstub, way in (
+            (report.EMBEDDED_GTSTUB, True, ""),
+            (report.HANDED_OVER, True, "handed"),
+            (report.EMBEDDED_GT4PY, False, ""),
+        ):
             if not gtstub:
                 console.print("gt4py builds what is not there yet, in the first nh_hdiff_init")
-            embedded = partial(running.run_embedded, build, FOLDER / "state", FOLDER / "results-embedded", gtstub)
+            embedded = partial(
+                running.run_embedded, build, FOLDER / "state", FOLDER / f"results-embedded{way}", gtstub, way
+            )
             runs[name] = calmest(name, embedded)
             good &= check(runs[name], expected)
 
-    measured = measure(build, FOLDER / "state", entries, step, FOLDER)
+    measured = measure(build, FOLDER / "state", granule, FOLDER)
     report.show(measured, runs, console)
     if good and "--write" in sys.argv[1:]:
         report.write(measured, runs, STEPS, building.ROOT)

@@ -50,13 +50,16 @@ class Run:
                 yield f"'{path.stem}' differs by at most {np.max(np.abs(found - wanted)):.1e}"
 
 
-def run_host(build: Path, state: Path, results: Path, way: str) -> Run:
-    """The host without Python: it gets an environment without a word of it. `way` is 'calls' or 'step'."""
-    return _host([build / "fortran_host", state, build, results, Path(way)], {"PATH": os.environ["PATH"]}, results)
+def run_host(build: Path, state: Path, granule: Path, results: Path) -> Run:
+    """The host without Python: it gets an environment without a word of it."""
+    return _host([build / "fortran_host", state, granule, results], {"PATH": os.environ["PATH"]}, results)
 
 
-def run_embedded(build: Path, state: Path, results: Path, gtstub: bool) -> Run:
-    """The host with Python in it, whose programs run through gtstub, or through gt4py's own backend."""
+def run_embedded(build: Path, state: Path, results: Path, gtstub: bool, way: str = "") -> Run:
+    """
+    The host with Python in it, whose programs run through gtstub, or through gt4py's own backend. If `way` is 'handed',
+    Python hands over a step, and is not entered for the others.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
@@ -65,7 +68,7 @@ def run_embedded(build: Path, state: Path, results: Path, gtstub: bool) -> Run:
         "ICON4PY_WAIT_FOR_COMPILATION": "1",
         "GT4PY_BUILD_JOBS_MODE": "serial",  # this process is no Python that could be started again as a worker
     }
-    return _host([build / "embedded_host", state, results], environment, results)
+    return _host([build / "embedded_host", state, results, Path(way)], environment, results)
 
 
 def _host(command: list[Path], environment: Mapping[str, str], results: Path) -> Run:

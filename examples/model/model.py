@@ -25,6 +25,8 @@ from examples.model.stages import Announcements, Stages
 if TYPE_CHECKING:
     import numpy as np
 
+    from examples.model.granule import Export
+
 PROGNOSTIC = ("rho", "w", "vn", "exner", "theta_v")
 
 type Way = Literal["gtstub", "gtstub, captured", "gt4py, DaCe", "gt4py, GTFN"]
@@ -34,7 +36,7 @@ type Way = Literal["gtstub", "gtstub, captured", "gt4py, DaCe", "gt4py, GTFN"]
 class Settings:
     """
     `grid` is the name of the grid in the file `grid_file`; `folder` gets the results and the driver's output. `steps`
-    are time steps, of so many `substeps` each.
+    are time steps, of so many `substeps` each. With `export`, the steps of the time loop are exported as a granule.
     """
 
     grid: str
@@ -45,6 +47,7 @@ class Settings:
     substeps: int
     only_diffusion: bool
     way: Way
+    export: bool = False
 
     @property
     def name(self) -> str:
@@ -177,11 +180,14 @@ def run(settings: Settings, stages: Stages) -> tuple[Result, dict[str, np.ndarra
             experiment_config=config,
             solve_nonhydro_diagnostic_state=nonhydrostatic,
         )
-    watch = _Watch(stages, settings.steps, profiles=is_gtstub)
     captured = _capture(model.granules) if "captured" in settings.way else []
+    export = _export(captured, states, Path(settings.folder) / "dycore") if settings.export else None
+    watch = _Watch(stages, settings.steps, profiles=is_gtstub, export=export)
     model._integrate_one_time_step = watch.watched(model._integrate_one_time_step)
     with stages.stage("time steps"):
         model.time_integration(states)
+    if export is not None:
+        export.write("after")
 
     runners.reset_default_runner()  # Ends the processes that build, so that they count as children.
     kib = {who: resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)}
@@ -201,14 +207,16 @@ def run(settings: Settings, stages: Stages) -> tuple[Result, dict[str, np.ndarra
 class _Watch:
     """Times each time step; in the last one gtstub times each call, too."""
 
-    def __init__(self, stages: Stages, count: int, profiles: bool) -> None:
-        self._stages, self._count, self._profiles = stages, count, profiles
+    def __init__(self, stages: Stages, count: int, profiles: bool, export: Export | None) -> None:
+        self._stages, self._count, self._profiles, self._export = stages, count, profiles, export
         self.seconds: list[float] = []
         self.outside: float | None = None
 
     def watched(self, integrate: Any) -> Any:
         def step(**arguments: Any) -> None:
             number = len(self.seconds) + 1
+            if self._export is not None:
+                self._export.before(number)
             begin = time.perf_counter()
             if self._profiles and number == self._count > 1:
                 self._profile(lambda: integrate(**arguments))
@@ -236,6 +244,12 @@ def _capture(granules: Any) -> list[Any]:
         return [diffusion]
     granules.solve_nonhydro.time_step = substeps = CapturedSubsteps(granules.solve_nonhydro)
     return [diffusion, substeps]
+
+
+def _export(captured: list[Any], states: Any, folder: Path) -> Export:
+    from examples.model.granule import Export
+
+    return Export(captured, states, folder)
 
 
 def _describe(captured: Any) -> list[str]:

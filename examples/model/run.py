@@ -5,6 +5,7 @@ Runs icon4py's driver through gtstub on a grid that is made here:
     make model ARGS='R02B03 65 --steps 20'      another grid, more levels and time steps
     make model ARGS=--compare                   also through gt4py's DaCe and GTFN backends
     make model ARGS='--compare dace'            also through gt4py's DaCe backend alone, with equal results
+    make model ARGS=--export                    exports the time loop as a granule, and repeats 20 steps from Fortran
 
 It ends with a table of times and a picture of the temperature. Everything is in build/model.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from examples.model import host
 from examples.model.grid import parse_name, write_grid
 from examples.model.model import PROGNOSTIC, Result, Settings, Way
 from examples.model.picture import draw
@@ -44,6 +46,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--substeps", type=_positive, default=5, help="of each time step (default: 5)")
     parser.add_argument("--only-diffusion", action="store_true", help="leave out the dynamical core")
     parser.add_argument("--captured", action="store_true", help="run it also with captured steps, and compare")
+    parser.add_argument("--export", action="store_true", help="export captured steps, and run them from Fortran")
     parser.add_argument(
         "--compare",
         nargs="?",
@@ -69,6 +72,11 @@ def _positive(text: str) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
+    if options.export:
+        if options.only_diffusion or shutil.which("gfortran") is None:
+            console.print("--export needs the dynamical core and gfortran (apt-get install gfortran).")
+            return 1
+        options.captured, options.steps = True, host.FIRST + 1 + host.STEPS
     FOLDER.mkdir(parents=True, exist_ok=True)
     grid_file = FOLDER / f"{options.grid}.nc"
     grid = write_grid(options.grid, grid_file)
@@ -91,6 +99,7 @@ def main(arguments: Sequence[str]) -> int:
             substeps=options.substeps,
             only_diffusion=options.only_diffusion,
             way=way,
+            export=options.export and way == CAPTURED,
         )
         result = _run(settings)
         if result is None:
@@ -109,6 +118,8 @@ def main(arguments: Sequence[str]) -> int:
         temperature = (fields["theta_v"] * fields["exner"])[:, -1]
         draw(grid_file, temperature, "Temperature of the lowest level [K]", FOLDER / "temperature.png")
         console.print(f"Picture: {FOLDER / 'temperature.png'}")
+    if options.export and not problems:
+        problems += host.run_host(FOLDER / "dycore", console)
     for problem in problems:
         console.print(f"[red]{problem}[/red]")
     return 1 if problems else 0

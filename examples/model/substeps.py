@@ -25,11 +25,11 @@ class CapturedSubsteps(Captured):
     def __init__(self, granule: Any) -> None:
         super().__init__(granule.time_step)
         self._granule = granule
-        self._diagnostic: Any = None
+        self.diagnostic: Any = None
         """The diagnostic state of the present call."""
 
     def __call__(self, *, diagnostic_state_nh: Any, prognostic_states: Any, **arguments: Any) -> None:
-        self._diagnostic = diagnostic_state_nh
+        self.diagnostic = diagnostic_state_nh
         objects = (
             prognostic_states.current,
             prognostic_states.next,
@@ -50,7 +50,7 @@ class CapturedSubsteps(Captured):
         )
 
     def _capture(self, call: Callable[[], None]) -> gtstub.Step:
-        diagnostic, numbers = self._diagnostic, list[Any]()
+        diagnostic, numbers = self.diagnostic, list[Any]()
 
         def call_and_keep_number() -> None:
             call()
@@ -61,21 +61,21 @@ class CapturedSubsteps(Captured):
         finally:
             if numbers:  # A capture calls twice, and takes back in arrays alone what the second call has done.
                 diagnostic.max_vertical_cfl = numbers[0]
-        return self._with_courant_number(step, diagnostic)
+        return self._with_courant_number(step)
 
-    def _with_courant_number(self, step: gtstub.Step, diagnostic: Any) -> gtstub.Step:
+    def _with_courant_number(self, step: gtstub.Step) -> gtstub.Step:
         """The same step with the reductions of `VelocityAdvection.run_predictor_step` and `run_corrector_step`."""
-        advection = self._granule.velocity_advection
-        cells = slice(advection._start_cell_lateral_boundary_level_4, advection._end_cell_halo)
-
-        def take_maximum(vertical_cfl: Any) -> None:
-            xp = vertical_cfl.array_ns
-            found = xp.max(vertical_cfl.ndarray[cells, :].ravel(order="K"))
-            diagnostic.max_vertical_cfl = xp.maximum(found, diagnostic.max_vertical_cfl)
-
         actions: list[Any] = []
         for call in step:
             actions.append(call)
             if call.__name__ in VERTICAL_MOMENTUM:
-                actions.append(gtstub.action(take_maximum, call.arguments["vertical_cfl"]))
+                actions.append(gtstub.action(self.take_maximum, call.arguments["vertical_cfl"]))
         return gtstub.Step(actions, name="substep")
+
+    def take_maximum(self, vertical_cfl: Any) -> None:
+        """Reduces the vertical Courant number on cells to the diagnostic state's."""
+        advection, diagnostic = self._granule.velocity_advection, self.diagnostic
+        cells = slice(advection._start_cell_lateral_boundary_level_4, advection._end_cell_halo)
+        xp = vertical_cfl.array_ns
+        found = xp.max(vertical_cfl.ndarray[cells, :].ravel(order="K"))
+        diagnostic.max_vertical_cfl = xp.maximum(found, diagnostic.max_vertical_cfl)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gtstub.profiling.report import profile
     from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
+    from gtstub.programs.handed_over import hand_over, take_back
     from gtstub.programs.registry import wait_for_compilation
     from gtstub.programs.steps import Step, action, capture
     from gtstub.programs.streams import stream
@@ -33,10 +34,12 @@ __all__ = [
     "capture",
     "checks",
     "compile",
+    "hand_over",
     "load",
     "profile",
     "program",
     "stream",
+    "take_back",
     "wait_for_compilation",
 ]
 
@@ -50,9 +53,11 @@ _HOMES = {
     "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.framework",
+    "hand_over": "gtstub.programs.handed_over",
     "profile": "gtstub.profiling.report",
     "program": "gtstub.frameworks.dace.program",
     "stream": "gtstub.programs.streams",
+    "take_back": "gtstub.programs.handed_over",
     "wait_for_compilation": "gtstub.programs.registry",
 }
 

@@ -1,10 +1,11 @@
-# gtstub_add_granule(<target> FOLDER <dir> [LANGUAGES <C and Fortran>])
+# gtstub_add_granule(<target> FOLDER <dir> [LANGUAGES <C and Fortran>] [STATIC])
 #
 # Adds the target <target>: a static library with the generated code of a granule, with its header and Fortran module.
-# The granule's programs and kept arrays are opened when the host runs. docs/cmake.md explains the arguments.
+# With STATIC it also contains the stubs of the granule's programs, and hosts link the runtime statically. The SDFG
+# libraries and kept arrays are opened when the host runs. docs/cmake.md explains the arguments.
 
 function(gtstub_add_granule target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "LANGUAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "FOLDER" "LANGUAGES")
   set(call "gtstub_add_granule(${target})")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: there is no argument '${arg_UNPARSED_ARGUMENTS}'.")
@@ -31,6 +32,13 @@ function(gtstub_add_granule target)
     _gtstub_check_granule("${call}" "${file}" "${folder}/granule.json")
   endforeach()
 
+  set(runtime_suffix)
+  if(arg_STATIC)
+    set(runtime_suffix _static)
+    _gtstub_stubs_of_granule("${call}" "${folder}" stubs)
+    list(APPEND files ${stubs})
+    set_property(SOURCE "${folder}/${name}_granule.c" APPEND PROPERTY COMPILE_DEFINITIONS GTS_LINKED=${name})
+  endif()
   add_library(${target} STATIC ${files})
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON
@@ -38,15 +46,35 @@ function(gtstub_add_granule target)
     C_STANDARD_REQUIRED ON
     C_VISIBILITY_PRESET hidden)
   target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>")
-  target_link_libraries(${target} PUBLIC gtstub::gtstub)
+  target_link_libraries(${target} PUBLIC gtstub::gtstub${runtime_suffix})
   if("Fortran" IN_LIST arg_LANGUAGES)
-    _gtstub_add_fortran()
+    _gtstub_add_fortran("${runtime_suffix}")
     set(modules "${CMAKE_CURRENT_BINARY_DIR}/${target}")
     set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY "${modules}")
     target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${modules}>")
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_FORTRAN>)
-    target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:gtstub::fortran>")
+    target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:gtstub::fortran${runtime_suffix}>")
   endif()
+endfunction()
+
+# The stubs of the granule's programs, which the exported folder has. Each is known by the name of its program.
+function(_gtstub_stubs_of_granule call folder stubs)
+  file(GLOB found LIST_DIRECTORIES false "${folder}/programs/*/*_stub.c")
+  if(NOT found)
+    message(FATAL_ERROR "${call}: FOLDER '${folder}' has no programs, which STATIC needs: name the exported folder.")
+  endif()
+  set(names)
+  foreach(stub IN LISTS found)
+    get_filename_component(name "${stub}" NAME)
+    string(REGEX REPLACE "_stub\\.c$" "" name "${name}")
+    if(name IN_LIST names)
+      message(FATAL_ERROR "${call}: FOLDER '${folder}' has several variants of program '${name}', and STATIC can link "
+        "only one of them, because their functions have the same names.")
+    endif()
+    list(APPEND names "${name}")
+    set_property(SOURCE "${stub}" APPEND PROPERTY COMPILE_DEFINITIONS GTS_LINKED=${name})
+  endforeach()
+  set(${stubs} "${found}" PARENT_SCOPE)
 endfunction()
 
 # Compares the description with the one that a source was generated from, whose SHA-256 is in the head of the source.

@@ -1,13 +1,14 @@
 # gtstub_add_program(<target> SDFG_SIGNATURE <file> PROGRAM_SIGNATURE <file>
-#                    [NAME <name>] [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED])
+#                    [NAME <name>] [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED] [STATIC])
 #
-# Adds the target <target>: the library <name>_stub.so of a program, with the program's header and Fortran module. The
-# library has a folder of its own, $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
+# Adds the target <target>: the library <name>_stub.so of a program, with the program's header and Fortran module; with
+# STATIC <name>_stub.a, which hosts link together with the runtime. The library has a folder of its own,
+# $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
 
 include(CheckIncludeFile)
 
 function(gtstub_add_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED" "SDFG_SIGNATURE;PROGRAM_SIGNATURE;NAME;LIBRARY" "LANGUAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED;STATIC" "SDFG_SIGNATURE;PROGRAM_SIGNATURE;NAME;LIBRARY" "LANGUAGES")
   set(call "gtstub_add_program(${target})")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: there is no argument '${arg_UNPARSED_ARGUMENTS}'.")
@@ -54,25 +55,34 @@ function(gtstub_add_program target)
       "${arg_LANGUAGES}")
   endif()
 
-  add_library(${target} SHARED ${files})
+  if(arg_STATIC)
+    set(runtime_suffix _static)
+    add_library(${target} STATIC ${files})
+    set_target_properties(${target} PROPERTIES SUFFIX .a POSITION_INDEPENDENT_CODE ON)
+    target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_LINKED=${name}>)
+  else()
+    set(runtime_suffix)
+    add_library(${target} SHARED ${files})
+    set_target_properties(${target} PROPERTIES SUFFIX .so)
+  endif()
   set_target_properties(${target} PROPERTIES
     gtstub_IS_PROGRAM ON
     PREFIX ""
-    SUFFIX .so
     OUTPUT_NAME "${name}_stub"
+    ARCHIVE_OUTPUT_DIRECTORY "${folder}"
     LIBRARY_OUTPUT_DIRECTORY "${folder}"
     C_STANDARD 11
     C_STANDARD_REQUIRED ON
     C_VISIBILITY_PRESET hidden)
   _gtstub_keep_place(${target})
   target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${sources}>")
-  target_link_libraries(${target} PUBLIC gtstub::gtstub)
+  target_link_libraries(${target} PUBLIC gtstub::gtstub${runtime_suffix})
   if("Fortran" IN_LIST arg_LANGUAGES)
-    _gtstub_add_fortran()
+    _gtstub_add_fortran("${runtime_suffix}")
     set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY "${folder}")
     target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>")
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_FORTRAN>)
-    target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:gtstub::fortran>")
+    target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:gtstub::fortran${runtime_suffix}>")
   endif()
   if(arg_LIBRARY)
     _gtstub_lay_beside(${target} "${call}" "${arg_LIBRARY}" "${arg_SDFG_SIGNATURE}")
@@ -136,6 +146,7 @@ function(_gtstub_keep_place target)
   foreach(config IN LISTS CMAKE_CONFIGURATION_TYPES CMAKE_BUILD_TYPE)
     string(TOUPPER "${config}" config)
     set_property(TARGET ${target} PROPERTY ${config}_POSTFIX)
+    set_property(TARGET ${target} PROPERTY ARCHIVE_OUTPUT_DIRECTORY_${config})
     set_property(TARGET ${target} PROPERTY LIBRARY_OUTPUT_DIRECTORY_${config})
   endforeach()
 endfunction()

@@ -1,7 +1,8 @@
 # gtstub_install_program(<target> DESTINATION <dir>)
 #
 # Installs a target of gtstub_add_program() into one folder, with what gts_open() needs: the stub, the SDFG library, and
-# the runtime, which the stub finds there. docs/cmake.md explains what the host needs.
+# the runtime, which the stub finds there; of a STATIC target the SDFG library alone. docs/cmake.md explains what the
+# host needs.
 
 function(gtstub_install_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESTINATION" "")
@@ -19,10 +20,15 @@ function(gtstub_install_program target)
     message(FATAL_ERROR "${call}: '${target}' is no target of gtstub_add_program().")
   endif()
 
-  set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
-  install(TARGETS ${target} LIBRARY DESTINATION "${arg_DESTINATION}")
-  install(PROGRAMS "$<TARGET_FILE:gtstub::gtstub>" DESTINATION "${arg_DESTINATION}")
   get_target_property(library ${target} gtstub_LIBRARY)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL "STATIC_LIBRARY")
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
+    install(TARGETS ${target} LIBRARY DESTINATION "${arg_DESTINATION}")
+    install(PROGRAMS "$<TARGET_FILE:gtstub::gtstub>" DESTINATION "${arg_DESTINATION}")
+  elseif(NOT library)
+    message(FATAL_ERROR "${call}: there is nothing to install: '${target}' is STATIC, and has no LIBRARY.")
+  endif()
   if(library)
     get_target_property(name ${target} gtstub_LIBRARY_NAME)
     install(PROGRAMS "${library}" DESTINATION "${arg_DESTINATION}" RENAME "${name}")

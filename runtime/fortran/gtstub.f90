@@ -12,15 +12,15 @@ module gtstub
     use gtstub_errors, only: c_string, f_string, finish, gts_program, gts_runtime_error, gts_type_error, &
         gts_value_error
     use gtstub_granules, only: gts_granule
-    use gtstub_steps, only: gts_action, gts_bound_call, gts_set_scalar, gts_start, gts_step, gts_step_free, &
-        gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_unbind
+    use gtstub_steps, only: gts_action, gts_bound_call, gts_set_scalar, gts_start, gts_step, gts_step_find, &
+        gts_step_free, gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_unbind
     implicit none
     private
     public :: gts_program, gts_profile, gts_checks, gts_bound_call, gts_action, gts_step, gts_granule
     public :: gts_type_error, gts_value_error, gts_runtime_error
     public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
     public :: gts_start, gts_unbind, gts_set_scalar
-    public :: gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
+    public :: gts_step_new, gts_step_find, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
     public :: gts_set_stream, gts_reset_stream
     public :: gts_profile_begin, gts_profile_end
     public :: gts_checks_begin, gts_checks_end

@@ -10,7 +10,7 @@ module gtstub_steps
     private
     public :: gts_bound_call, gts_action, gts_step
     public :: gts_start, gts_unbind, gts_set_scalar
-    public :: gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
+    public :: gts_step_new, gts_step_find, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
 
     ! A call with all its arguments. It is unbound until <name>_bind() is called. A copy of it is the same call.
     type, bind(c) :: gts_bound_call
@@ -87,6 +87,13 @@ module gtstub_steps
             character(kind=c_char), intent(in) :: name(*)
             type(gts_action), intent(in) :: actions(*)
             integer(c_size_t), value :: count
+            type(gts_step), intent(inout) :: step
+            integer(c_int) :: status
+        end function
+
+        function c_step_find(name, step) result(status) bind(c, name="gts_step_find")
+            import
+            character(kind=c_char), intent(in) :: name(*)
             type(gts_step), intent(inout) :: step
             integer(c_int) :: status
         end function
@@ -175,6 +182,25 @@ contains
         if (status == 0) then
             call c_step_free(step)
             step = made
+        end if
+        call finish(status, c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Finds a step that Python has handed over in this process under a name, without the blanks at its end. A step that was
+    ! made or found before is freed, unless there is none of this name. gts_step_free() must be called also after Python
+    ! has taken the step back.
+    subroutine gts_step_find(name, step, stat, errmsg)
+        character(len=*), intent(in) :: name
+        type(gts_step), intent(inout) :: step
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        type(gts_step) :: found
+        integer(c_int) :: status
+
+        status = c_step_find(c_string(name), found)
+        if (status == 0) then
+            call c_step_free(step)
+            step = found
         end if
         call finish(status, c_null_ptr, stat, errmsg)
     end subroutine

@@ -292,6 +292,16 @@ static bool passes_as(gts_dtype given, gts_dtype expected)
     return given == expected || (expected >= GTS_INT8 && expected <= GTS_UINT64 && (given | 1U) == expected);
 }
 
+int gts_bound_check_value(gts_program *program, const gts_contract *contract, gts_dtype dtype)
+{
+    if (gts_bound_check_scalar(program, contract) != 0)
+        return -1;
+    if (!passes_as(dtype, contract->dtype))
+        return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "must have dtype '%s', not '%s'.",
+                          gts_dtype_name(contract->dtype), gts_dtype_name(dtype));
+    return 0;
+}
+
 int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
 {
     const gts_scalar *const scalar = what;
@@ -299,11 +309,8 @@ int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
     if (leaf < 0)
         return 0;
     const gts_contract *const contract = &program->stub->leaves[leaf];
-    if (gts_bound_check_scalar(program, contract) != 0)
+    if (gts_bound_check_value(program, contract, scalar->dtype) != 0)
         return -1;
-    if (!passes_as(scalar->dtype, contract->dtype))
-        return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "must have dtype '%s', not '%s'.",
-                          gts_dtype_name(contract->dtype), gts_dtype_name(scalar->dtype));
     memcpy((char *)args + contract->member, scalar->value, gts_dtype_size(contract->dtype));
     return 1;
 }

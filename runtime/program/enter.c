@@ -54,6 +54,9 @@ bool gts_lock(gts_program *self, uint64_t patience)
 
 int gts_enter(gts_program *self, bool wait)
 {
+    if (GTS_UNLIKELY(self->runtime->home != &gts_attention))
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
+                                  "was opened by another copy of gtstub's runtime in this process; call it there.");
     if (GTS_UNLIKELY(gts_belongs_to_parent(self)))
         return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
                                   "was loaded before this process was forked; load it again in the child.");

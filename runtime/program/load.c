@@ -18,21 +18,45 @@ static void start(void)
     GTS_OBSERVE(read_environment, );
 }
 
-const gts_stub *gts_load_stub(const char *path, const gts_file *verified)
+#ifdef GTS_LINKED
+
+/* A stub in a file would run on a runtime of its own, which knows neither the programs nor the profiles of this one. */
+static const gts_stub *find_stub(const char *path, const gts_file *verified)
 {
-    (void)pthread_once(&start_once, start);
+    (void)verified;
+    return gts_linked_load(path);
+}
+
+#else
+
+static const gts_stub *find_stub(const char *path, const gts_file *verified)
+{
     void *const library = gts_library_open(path, verified);
     if (library == NULL)
         return NULL;
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
-    if (stub != NULL && stub->abi == GTS_ABI)
-        return stub;
     if (stub == NULL)
         gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
-    else
+    else if (stub->abi == GTS_ABI && dlsym(library, "gts_load") == NULL) /* it has libgtstub.a, which hides this */
         gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                      "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
-                      stub->abi, GTS_ABI);
+                      "Stub '%s' is not linked with libgtstub.so.%d, as a stub in a file must be; link it again.", path,
+                      GTS_ABI);
+    else
+        return stub;
+    return NULL;
+}
+
+#endif
+
+const gts_stub *gts_load_stub(const char *path, const gts_file *verified)
+{
+    (void)pthread_once(&start_once, start);
+    const gts_stub *const stub = find_stub(path, verified);
+    if (GTS_LIKELY(stub == NULL || stub->abi == GTS_ABI))
+        return stub;
+    gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                  "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                  stub->abi, GTS_ABI);
     return NULL;
 }
 
@@ -142,6 +166,7 @@ static gts_program *new_program(const gts_stub *stub)
         return NULL;
     gts_program *const self = (gts_program *)memory;
     self->runtime = (gts_runtime *)(memory + runtime);
+    self->runtime->home = &gts_attention;
     self->stub = self->linked = stub;
     bool is_there = true;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf, &is_there);

@@ -6,6 +6,7 @@
 
 #include "gtstub/bound.h"
 #include "gtstub/host.h"
+#include "gtstub/linked.h"
 #include "program/gpu.h"
 
 /* Copies of arrays with the elements that they lack: padding.c. */
@@ -22,6 +23,7 @@ struct gts_runtime {
     gts_padding *padding;    /* NULL until a call needs padding */
     gts_program *next;       /* in the list of loaded programs */
     const void *called_here; /* the thread of gts_stream_called_here(); NULL if there is none */
+    const void *home;        /* &gts_attention of the runtime that loaded it: a process may have several runtimes */
     unsigned int pins;       /* visits of gts_loaded_visit() that are running: the program must not be freed */
     _Alignas(max_align_t) char observed[]; /* what observers know of the program: gts_observed() */
 };
@@ -62,6 +64,27 @@ void *gts_library_open(const char *path, const gts_file *verified);
  * NULL if the library, which is from dlopen(), does not export the symbol.
  */
 void gts_library_find(void *library, const char *prefix, const char *name, void *function);
+
+/* ---- linked.c -------------------------------------------------------------------------------------------------- */
+
+/* Adds a stub that is linked statically. */
+void gts_linked_add(gts_linked_stub *linked);
+
+/* The stub that is linked statically and whose library would have the file name in `path`; NULL if there is none. */
+const gts_linked_stub *gts_linked_find(const char *path);
+
+/*
+ * The first of the `*count` stubs that are linked statically and whose SDFG library is in a directory, and has the name
+ * `library` unless that is NULL. Without such a stub, any one; NULL if none is linked.
+ */
+const gts_linked_stub *gts_linked_beside(const char *directory, size_t length, const char *library,
+                                         unsigned int *count);
+
+/*
+ * gts_linked_find() for a host that loads no stubs. Returns NULL after setting gts_own_error. If the path has a file, it
+ * must be a stub of the same signatures.
+ */
+const gts_stub *gts_linked_load(const char *path);
 
 /* ---- bound.c --------------------------------------------------------------------------------------------------- */
 
@@ -127,6 +150,14 @@ void gts_padding_free(gts_program *self);
 
 /* Prepares this process for forks. Called once, when the first program is loaded. */
 void gts_watch_forks(void);
+
+/* ---- step.c ---------------------------------------------------------------------------------------------------- */
+
+/* Adds a reference to a step, which may be NULL; gts_step_free() gives it back. */
+gts_step *gts_step_keep(gts_step *self);
+
+/* For C and Fortran: refuses a step, which was entered, that its host has taken back. */
+int gts_step_check_access(const gts_step *self);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 

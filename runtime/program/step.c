@@ -27,6 +27,13 @@ int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, co
     return -1;
 }
 
+int gts_step_set_error(gts_error_kind kind, const char *text)
+{
+    gts_own_error.kind = kind;
+    (void)snprintf(gts_own_error.message, sizeof gts_own_error.message, "%s", text);
+    return -1;
+}
+
 int gts_step_enter(gts_step *self)
 {
     if (GTS_UNLIKELY(self == NULL))
@@ -38,6 +45,20 @@ int gts_step_enter(gts_step *self)
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                          "Step '%s' is running, in another thread or because one of its functions uses it.",
                          self->name);
+}
+
+int gts_step_check_access(const gts_step *self)
+{
+    static const char *const REASONS[] = {
+        [GTS_STEP_TAKEN_BACK] = "it was taken back",
+        [GTS_STEP_OF_PARENT] = "it was handed over before this process was forked",
+        [GTS_STEP_HOST_ENDED] = "Python has ended",
+    };
+    const gts_step_access access = __atomic_load_n(&self->access, __ATOMIC_RELAXED);
+    if (GTS_LIKELY(access == GTS_STEP_HANDED_OVER))
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be used: %s.", self->name,
+                         REASONS[access]);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
@@ -53,7 +74,7 @@ static int call_array_function(void *data)
     return role->array_function(role->data, role->arrays);
 }
 
-static gts_step *keep(gts_step *self)
+gts_step *gts_step_keep(gts_step *self)
 {
     if (self != NULL)
         (void)__atomic_add_fetch(&self->references, 1, __ATOMIC_RELAXED);
@@ -100,7 +121,7 @@ static gts_role *new_role(const gts_action *action)
                 : action->step != NULL ? "step"
                                        : "function",
         .name = memcpy((char *)role->arrays + arrays, name, length),
-        .step = keep(action->step),
+        .step = gts_step_keep(action->step),
         .array_function = action->array_function,
         .data = action->data,
         .array_count = action->array_count,
@@ -228,11 +249,16 @@ int gts_step_run(gts_step *self)
 {
     if (GTS_UNLIKELY(gts_step_enter(self) != 0))
         return -1;
-    size_t position;
-    int status = GTS_UNLIKELY(gts_step_is_timed()) ? gts_step_do_timed(self, &position, act)
+    int status;
+    if (self->host != NULL) {
+        status = GTS_LIKELY(gts_step_check_access(self) == 0) ? self->host->run(self) : -1;
+    } else {
+        size_t position;
+        status = GTS_UNLIKELY(gts_step_is_timed()) ? gts_step_do_timed(self, &position, act)
                                                    : gts_step_do(self, &position, act, start, NULL);
-    if (GTS_UNLIKELY(status != 0))
-        status = fail(self, position, status);
+        if (GTS_UNLIKELY(status != 0))
+            status = fail(self, position, status);
+    }
     gts_step_leave(self);
     return status;
 }

@@ -5,6 +5,17 @@
 #include "base/section.h"
 #include "program/private.h"
 
+/* Enters a step of a host that has its own objects, which changes it itself. */
+static int enter_handed_over(gts_step *self)
+{
+    if (gts_step_enter(self) != 0)
+        return -1;
+    if (gts_step_check_access(self) == 0)
+        return 0;
+    gts_step_leave(self);
+    return -1;
+}
+
 static gts_bound_call *call_at(const gts_place *place)
 {
     return gts_position_of(place)->call;
@@ -69,6 +80,8 @@ static bool has_changed(const gts_step_tree *self)
 
 int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)
 {
+    if (self != NULL && self->host != NULL)
+        return enter_handed_over(self) == 0 ? self->host->set_scalar(self, argument, dtype, value) : -1;
     gts_step_tree all;
     const request set = {gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}};
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
@@ -216,6 +229,8 @@ static int swap(const gts_step_tree *self, void *a, void *b)
 
 int gts_step_swap(gts_step *self, const void *a, const void *b)
 {
+    if (self != NULL && self->host != NULL)
+        return enter_handed_over(self) == 0 ? self->host->swap(self, a, b) : -1;
     gts_step_tree all;
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
     if (status == 0)

@@ -14,6 +14,14 @@ static GTS_COLD int refuse_memory(void)
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory.");
 }
 
+static GTS_COLD int refuse_other_host(const gts_step *outer, const gts_step *inner)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Step '%s' cannot be changed: step '%s' inside it was handed over, and must be changed by "
+                         "itself.",
+                         outer->name, inner->name);
+}
+
 /* Makes room for one more element of an array, whose room is a power of two; NULL when memory runs out. */
 static void *grow(void *array, size_t count, size_t size)
 {
@@ -46,6 +54,8 @@ static int add_step(gts_step_tree *self, gts_step *step)
     if (steps == NULL)
         return refuse_memory();
     self->steps = steps;
+    if (self->step_count > 0 && (step->owner != NULL) != (steps[0]->owner != NULL))
+        return refuse_other_host(steps[0], step);
     if (gts_step_enter(step) != 0)
         return -1;
     steps[self->step_count++] = step;

@@ -1,4 +1,5 @@
 /* Entering and leaving a program from Python, and raising exceptions. */
+#include "gtstub/bound.h"
 #include "gtstub/callback.h"
 #include "python/host.h"
 
@@ -87,6 +88,9 @@ static int wait_in_turn(const gts_py_program *self)
 
 int gts_py_enter_slowly(gts_py_program *self)
 {
+    gts_binding *const binding = gts_binding_here;
+    if (GTS_UNLIKELY(binding != NULL && binding->before != NULL) && binding->before(binding) != 0)
+        return -1;
     if (wait_in_turn(self) != 0)
         return gts_py_raise(&self->program->error);
     self->caller = PyThreadState_Get();

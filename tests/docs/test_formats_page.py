@@ -39,6 +39,7 @@ SECTIONS = {
     "memory": ("Memory",),
     "report": ("Report", "Memory", "Check"),
     "check": ("Check",),
+    "granule": ("Granule",),
 }
 """The sections that tell the members of the documents that have a JSON Schema, by its name."""
 

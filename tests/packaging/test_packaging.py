@@ -106,7 +106,8 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
         }
         assert sources
         assert sources <= files
-    assert f"gtstub/lib/libgtstub.so.{ABI}" in files
+    assert {f"gtstub/lib/{name}" for name in (f"libgtstub.so.{ABI}", "libgtstub.a")} <= files
+    assert {f"gtstub/lib/pkgconfig/{name}.pc" for name in ("gtstub", "gtstub-static")} <= files
     assert [file for file in files if re.fullmatch(r"gtstub/_host\.[^/]*\.so", file)]
     assert [file for file in files if file.endswith("/licenses/LICENSE")]
 
@@ -121,9 +122,10 @@ def test_libraries_find_each_other_wherever_the_package_is_put(wheel: Path, tmp_
         archive.extractall(tmp_path)
     (host,) = (tmp_path / "gtstub").glob("_host.*.so")
     runtime = tmp_path / "gtstub" / "lib" / f"libgtstub.so.{ABI}"
+    archive = tmp_path / "gtstub" / "lib" / "libgtstub.a"
     assert f"libgtstub.so.{ABI}\0".encode() in host.read_bytes()
     assert b"$ORIGIN/lib\0" in host.read_bytes()
-    for library in (host, runtime):
+    for library in (host, runtime, archive):
         assert str(ROOT).encode() not in library.read_bytes()
 
 

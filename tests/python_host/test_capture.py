@@ -79,9 +79,10 @@ def test_what_numpy_does_is_found(model: Model) -> None:
     with pytest.raises(CaptureError) as caught:
         gtstub.capture(run, name="run")
     assert str(caught.value) == (
-        "Step 'run' does not do what the method does: argument 'out' of program 'scale' (position 4) differs at 1 of 5 "
-        "elements, first at (3,): 5406.0 after the method, 5400.0 after the step. The method does more than call these "
-        "programs."
+        "Step 'run' does not do what the method does: between position 2 ('scale') and position 3 ('scale'), something "
+        "other than a program changes argument 'x' of program 'scale' (position 3) at 1 of 5 elements, first at (3,): "
+        "901.0 in the method, 900.0 in the step. A function that does this belongs there: "
+        "gtstub.action(function, array)."
     )
     assert gtstub.capture(run, name="run", verify=False).__name__ == "run"
 

@@ -39,9 +39,15 @@ def own_files() -> Mapping[str, str]:
 
 def _digest(part: Path) -> str:
     digest = hashlib.sha256()
-    pages = install.TEMPLATES / "report"  # about entries, which contain none of them
+    others = _others()
     for file in [part] if part.is_file() else sorted(part.rglob("*")):
-        if file.is_file() and file.suffix != ".pyc" and pages not in file.parents:
+        if file.is_file() and file.suffix != ".pyc" and others.isdisjoint((file, *file.parents)):
             content = file.read_bytes()
             digest.update(f"{file.relative_to(part.parent)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _others() -> frozenset[Path]:
+    """Templates and headers for pages about entries, and for granules, which are made of entries."""
+    headers = (install.INCLUDE / "gtstub" / name for name in ("granule.h", "fortran_granule.h"))
+    return frozenset((*headers, install.TEMPLATES / "report", install.TEMPLATES / "granule"))

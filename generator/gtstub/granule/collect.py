@@ -76,13 +76,14 @@ def collect(
     steps: Mapping[str, _host.Step],
     names: Set[str],
     arguments: Mapping[str, Layout],
-    scalars: Sequence[str],
+    scalars: Mapping[str, str],
     hooks: Mapping[str, Callable[..., object]],
     kept: Mapping[str, Layout],
 ) -> Collected:
     """
     The granule of steps. `arguments` are the arrays that the host passes; those of `names` must be in a step, others
-    may be. `kept` names arrays that the granule keeps. Raises GranuleError.
+    may be. `scalars` are the arguments of programs that the host passes, by its names. `kept` names arrays that the
+    granule keeps. Raises GranuleError.
     """
     return _Collector(name, names, arguments, scalars, hooks).collect(steps, kept)
 
@@ -93,12 +94,12 @@ class _Collector:
         name: str,
         names: Set[str],
         arguments: Mapping[str, Layout],
-        scalars: Sequence[str],
+        scalars: Mapping[str, str],
         hooks: Mapping[str, Callable[..., object]],
     ) -> None:
         self._name = name
         self._names = names
-        self._scalars = list(dict.fromkeys(scalars))
+        self._scalars = {argument: name for name, argument in scalars.items()}
         self._hooks = dict(hooks)
         self._values: dict[str, tuple[Constant, _Place]] = {}
         self._programs: dict[Path, tuple[GranuleProgram, CallPlan]] = {}
@@ -183,9 +184,8 @@ class _Collector:
     def _name_kept(self, kept: Mapping[str, Layout]) -> None:
         names = Names(array.name for array in self._arrays if array.is_argument)
         given = {layout: name for name, layout in kept.items()}
-        for array in self._arrays:
-            if array.name:
-                continue
+        unnamed = [array for array in self._arrays if not array.name]
+        for array in sorted(unnamed, key=lambda array: array.layout not in given):  # What the user names comes first.
             program, argument = array.uses[0]
             chosen = [given[array.layout]] if array.layout in given else []
             array.name = names.new(*chosen, argument, f"{program}_{argument}")
@@ -266,13 +266,13 @@ class _Collector:
                 f"scalar '{leaf.path}' is {value.value!r} of type '{value.dtype}' here, and {first.value!r} of type "
                 f"'{first.dtype}' at position {at.position} of step '{at.step}', '{at.program}'"
             )
-        return Variable(self._scalars.index(leaf.path))
+        return Variable(list(self._scalars).index(leaf.path))
 
     def _scalar(self, path: str, names: Names) -> GranuleScalar:
         if path not in self._values:
             raise GranuleError(f"No program of granule '{self._name}' has the scalar '{path}'.")
         value, _ = self._values[path]
-        return GranuleScalar(names.of_scalar(path), path, value.dtype, value.value)
+        return GranuleScalar(names.of_scalar(self._scalars[path]), path, value.dtype, value.value)
 
     # --- Programs -----------------------------------------------------------------------------------------------------
 

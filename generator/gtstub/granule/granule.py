@@ -11,7 +11,8 @@ from gtstub import _host
 from gtstub.errors import GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
-from gtstub.granule.naming import named_arrays
+from gtstub.granule.naming import arrays_of, named_arrays
+
 
 
 class Granule:
@@ -26,10 +27,11 @@ class Granule:
 
     `arguments` are the arrays that the host passes: a mapping of names to arrays, or to objects whose attributes are
     arrays, of which those are taken that a step has. Here 'prog_vn' is `prognostic.vn`. The granule keeps all other
-    arrays of the steps, which begin with the values that they have when `export` is called. `kept` names them, as
-    `arguments` does; the others are called as an argument of a program.
+    arrays of the steps, which begin with the values that they have when `export` is called. `kept`, a mapping or an
+    object whose attributes are arrays, names some of them; the others are called as an argument of a program.
 
-    `scalars` are the scalars that the host passes to the steps, by their names in the programs. Others are constant.
+    `scalars` are the scalars that the host passes to the steps, by their names in the programs; a mapping gives them
+    names of their own. Others are constant.
 
     A function in a step is a hook: `hooks={"exchange": exchange}` names it, and the host passes a function of its own.
 
@@ -42,18 +44,18 @@ class Granule:
         *,
         steps: Mapping[str, _host.Step],
         arguments: Mapping[str, Any] | None = None,
-        scalars: Sequence[str] = (),
+        scalars: Sequence[str] | Mapping[str, str] = (),
         hooks: Mapping[str, Callable[..., object]] | None = None,
-        kept: Mapping[str, Any] | None = None,
+        kept: Any = None,
     ) -> None:
         if not steps:
             raise GranuleError(f"Granule '{name}' has no steps.")
         self.name = name
         self._steps = dict(steps)
         self._arguments = dict(arguments or {})
-        self._scalars = tuple(scalars)
+        self._scalars = dict(scalars) if isinstance(scalars, Mapping) else {each: each for each in scalars}
         self._hooks = dict(hooks or {})
-        self._kept = dict(kept or {})
+        self._kept = kept
         self._collect()
 
     def export(
@@ -78,5 +80,5 @@ class Granule:
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""
         arguments = named_arrays(self._arguments, self.name, "argument")
-        kept = named_arrays(self._kept, self.name, "kept array")
+        kept = {} if self._kept is None else arrays_of(self._kept)
         return collect(self.name, self._steps, set(self._arguments), arguments, self._scalars, self._hooks, kept)

@@ -80,6 +80,14 @@ def named_arrays(values: Mapping[str, Any], granule: str, kind: str) -> dict[str
     return found
 
 
+def arrays_of(value: Any) -> dict[str, Layout]:
+    """The arrays of a mapping, or of an object that has them as attributes, by their names there."""
+    found: dict[str, Layout] = {}
+    for name, each in _members(value):
+        found |= dict(_arrays(name.lstrip("_"), each))
+    return found
+
+
 def layout_of(value: Any) -> Layout | None:
     """The memory of a field or an array on the CPU; None for any other value."""
     array = getattr(value, "ndarray", value)

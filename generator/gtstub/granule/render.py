@@ -61,7 +61,7 @@ def render(granule: Description, digest: str, languages: Collection[str] = ("for
     }
 
     def text(suffix: str, comment: tuple[str, str], **more: Any) -> str:
-        return sign(environment().get_template(f"granule{suffix}.j2").render(context, **more), comment)
+        return sign(environment().get_template(f"granule/granule{suffix}.j2").render(context, **more), comment)
 
     texts = {suffix: text(suffix, C_COMMENT) for suffix in (".h", ".c")}
     if "fortran" in languages:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gtstub import _host
 from gtstub.errors import CaptureError
+
+type Look = Callable[[int], object]
+"""Is called before each program that a method calls, with the number of those that it has called."""
 
 
 def check_captured(name: str, calls: Sequence[_host.BoundCall]) -> None:
@@ -29,10 +33,11 @@ class _Field:
     argument: str
     position: int
     program: str
+    value: Any
     array: Any
 
 
-def verify_step(step: _host.Step, run_again: Callable[[], _host.Step]) -> None:
+def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]) -> None:
     """
     Raises CaptureError unless a step does the same as the method that it was captured from. The method has just run
     once, and `run_again` captures it again. Afterwards the arrays are as they are now.
@@ -40,14 +45,18 @@ def verify_step(step: _host.Step, run_again: Callable[[], _host.Step]) -> None:
     fields = _fields(step)
     before = [field.array.copy() for field in fields]
     try:
-        _check_same(step, run_again())
+        _check_same(step, run_again(None))
         for field, array in zip(fields, before, strict=True):
             _check_restorable(step.__name__, field, array)
         expected = [field.array.copy() for field in fields]
         _restore(fields, before)
         step()
-        for field, array in zip(fields, expected, strict=True):
-            _check_equal(step.__name__, field, array)
+        refusals = (_difference_at_end(field, array) for field, array in zip(fields, expected, strict=True))
+        refusal = next(filter(None, refusals), None)
+        if refusal is not None:
+            del expected
+            change = _find_change(step, fields, before, run_again)
+            raise CaptureError(f"Step '{step.__name__}' does not do what the method does: {change or refusal}")
     finally:
         _restore(fields, before)
 
@@ -70,7 +79,7 @@ def _fields(step: _host.Step) -> Sequence[_Field]:
                     f"pass verify=False."
                 )
             if array is not None and (id(value) not in found or name in written):
-                found[id(value)] = _Field(name, number + 1, call.__name__, array)
+                found[id(value)] = _Field(name, number + 1, call.__name__, value, array)
     return list(found.values())
 
 
@@ -161,18 +170,119 @@ def _differences(array: Any, other: Any) -> tuple[Any, Any, Any]:
     return differ, found, wanted
 
 
-def _check_equal(step: str, field: _Field, expected: Any) -> None:
-    """Raises CaptureError unless an array has the same bits."""
-    import numpy as np
-
-    differ, found, wanted = _differences(field.array, expected)
-    count = int(differ.sum())
-    if count == 0:
-        return
-    index = tuple(int(each) for each in np.unravel_index(int(differ.argmax()), found.shape))
-    raise CaptureError(
-        f"Step '{step}' does not do what the method does: argument '{field.argument}' of program '{field.program}' "
-        f"(position {field.position}) differs at {count} of {found.size} elements, first at {index}: "
-        f"{wanted[index]!s} after the method, {found[index]!s} after the step. "
+def _difference_at_end(field: _Field, expected: Any) -> str | None:
+    """How an array differs after the step from what the method leaves in it; None if it has the same bits."""
+    found = _first_difference(field.array, expected)
+    if found is None:
+        return None
+    return (
+        f"argument '{field.argument}' of program '{field.program}' (position {field.position}) differs at "
+        f"{found.elements}: {found.expected} after the method, {found.value} after the step. "
         f"The method does more than call these programs."
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Difference:
+    """The elements at which two arrays differ, as a text, and the first of them in both."""
+
+    elements: str
+    value: str
+    expected: str
+
+
+def _first_difference(array: Any, expected: Any) -> _Difference | None:
+    import numpy as np
+
+    differ, found, wanted = _differences(array, expected)
+    count = int(differ.sum())
+    if count == 0:
+        return None
+    index = tuple(int(each) for each in np.unravel_index(int(differ.argmax()), found.shape))
+    return _Difference(f"{count} of {found.size} elements, first at {index}", f"{found[index]!s}", f"{wanted[index]!s}")
+
+
+# --- Where a method does more than call programs ----------------------------------------------------------------------
+
+
+def _digests(fields: Iterable[_Field]) -> list[bytes]:
+    """Digests of all arrays, because a step may have too many positions to keep copies of each."""
+    import numpy as np
+
+    arrays = (field.array.get() if hasattr(field.array, "get") else field.array for field in fields)
+    return [hashlib.blake2b(np.ascontiguousarray(array).view(np.uint8), digest_size=16).digest() for array in arrays]
+
+
+class _FirstChange:
+    """A Look that finds the first position before which an array is not as it is before that position of the step."""
+
+    def __init__(self, fields: Sequence[_Field], digests: Sequence[Sequence[bytes]]) -> None:
+        self._fields = fields
+        self._digests = digests
+        self.position = len(digests)
+        self.field: _Field | None = None
+        self.array: Any = None
+
+    def __call__(self, position: int) -> None:
+        # Called again for a position if a call has failed: then what the last one finds is what the program has read.
+        if position > self.position or position == len(self._digests):
+            return
+        self.position, self.field, self.array = len(self._digests), None, None
+        for field, digest, expected in zip(self._fields, _digests(self._fields), self._digests[position], strict=True):
+            if digest != expected:
+                self.position, self.field, self.array = position, field, field.array.copy()
+                return
+
+
+def _find_change(
+    step: _host.Step, fields: Sequence[_Field], before: Sequence[Any], run_again: Callable[[Look], _host.Step]
+) -> str | None:
+    """
+    Says between which programs of a method something else changes which array. Calls the method once more, from the
+    arrays `before`. None if this call does not show it, as that of a method whose own state has changed.
+    """
+    calls = _calls(step)
+    digests = []
+    _restore(fields, before)
+    for call in calls:
+        digests.append(_digests(fields))
+        call()
+    look = _FirstChange(fields, [*digests, _digests(fields)])
+    _restore(fields, before)
+    try:
+        _check_same(step, run_again(look))
+        look(len(calls))
+    except Exception:  # of the method: what was found before is the answer
+        return None
+    if look.field is None:
+        return None
+    _restore(fields, before)
+    for call in calls[: look.position]:
+        call()
+    return _change(calls, look.position, look.field, _first_difference(look.field.array, look.array))
+
+
+def _change(calls: Sequence[_host.BoundCall], position: int, field: _Field, found: _Difference | None) -> str | None:
+    if found is None:
+        return None
+    names = [f"position {number + 1} ('{call.__name__}')" for number, call in enumerate(calls)]
+    if position == 0:
+        place = f"before {names[0]}"
+    elif position == len(calls):
+        place = f"after {names[-1]}"
+    else:
+        place = f"between {names[position - 1]} and {names[position]}"
+    return (
+        f"{place}, something other than a program changes {_argument_near(calls, position, field)} at "
+        f"{found.elements}: {found.expected} in the method, {found.value} in the step. "
+        f"A function that does this belongs there: gtstub.action(function, array)."
+    )
+
+
+def _argument_near(calls: Sequence[_host.BoundCall], position: int, field: _Field) -> str:
+    """The next argument that gets an array at or after a position; the last one before it if there is none."""
+    for number in (*range(position, len(calls)), *reversed(range(position))):
+        for name, value in calls[number].arguments.items():
+            if value is field.value:
+                return f"argument '{name}' of program '{calls[number].__name__}' (position {number + 1})"
+    raise AssertionError(field)

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from gtstub import _host
 from gtstub.programs import registry
-from gtstub.programs.captured import check_captured, verify_step
+from gtstub.programs.captured import Look, check_captured, verify_step
 from gtstub.programs.graphs import Graph
 from gtstub.settings import Mode, mode
 
@@ -91,11 +91,11 @@ def _name(function: Callable[..., object]) -> str:
 
 
 @contextmanager
-def _capturing(step: Step) -> Iterator[Step]:
-    """Captures the programs that a block calls in this thread."""
+def _capturing(step: Step, look: Look | None = None) -> Iterator[Step]:
+    """Captures the programs that a block calls in this thread. `look` sees the arrays before each of them."""
     if mode() == Mode.BUILD:
         registry.stop(why=f"step '{step.__name__}' is captured")
-    running = _host.begin_capture()
+    running = _host.begin_capture(look)
     try:
         yield step
     finally:
@@ -104,8 +104,8 @@ def _capturing(step: Step) -> Iterator[Step]:
     step.actions = calls
 
 
-def _captured(method: Callable[[], object], name: str) -> Step:
-    with _capturing(Step([], name)) as step:
+def _captured(method: Callable[[], object], name: str, look: Look | None = None) -> Step:
+    with _capturing(Step([], name), look) as step:
         method()
     return step
 
@@ -131,12 +131,13 @@ def capture(
 
     `gtstub.capture(method)` calls `method()` twice, runs the step once, and compares all its arrays bit for bit. Then
     the arrays are as after one call of the method. It raises CaptureError if the step does not do the same, or if
-    the two calls differ in a program or an argument. `verify=False` calls the method once and compares nothing.
+    the two calls differ in a program or an argument. If the step does not do the same, `method()` is called once more
+    to find out between which programs it changes an array. `verify=False` calls the method once and compares nothing.
     """
     if method is None:
         return _capturing(Step([], name or "step"))
     title = name or getattr(method, "__qualname__", None) or type(method).__qualname__
     step = _captured(method, title)
     if verify:
-        verify_step(step, lambda: _captured(method, title))
+        verify_step(step, lambda look: _captured(method, title, look))
     return step

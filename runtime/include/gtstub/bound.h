@@ -30,7 +30,8 @@ typedef struct gts_binding {
     int (*bind)(struct gts_binding *, gts_program *);
     unsigned int generation;                           /* gts_forks when it began */
     struct gts_binding *outer;                         /* in which it began */
-    int (*after)(struct gts_binding *, gts_program *); /* what the host of the program does after each call; or NULL */
+    int (*before)(struct gts_binding *);               /* what the host of the program does before each call; or NULL */
+    int (*after)(struct gts_binding *, gts_program *); /* and after it */
 } gts_binding;
 
 /* The innermost binding of this thread; NULL if it does not bind. */
@@ -52,6 +53,9 @@ GTS_EXPORT int64_t gts_bound_find(const gts_program *, const char *argument);
 
 /* Refuses an argument that is no scalar, or was compiled in. */
 GTS_EXPORT int gts_bound_check_scalar(gts_program *, const gts_contract *);
+
+/* The same, and refuses a value of another type. */
+GTS_EXPORT int gts_bound_check_value(gts_program *, const gts_contract *, gts_dtype);
 
 /* Runs the SDFG with the slots of a bound call. The program is entered, and has no extra work. */
 static inline int gts_bound_run(const gts_bound_call *call, gts_program *self)
@@ -98,14 +102,36 @@ typedef struct gts_position {
     gts_role *role; /* owned */
 } gts_position;
 
+/* Whether C and Fortran may use a step of a host that has its own objects. */
+typedef enum gts_step_access {
+    GTS_STEP_TAKEN_BACK, /* or never handed over */
+    GTS_STEP_HANDED_OVER,
+    GTS_STEP_OF_PARENT, /* was handed over before the fork */
+    GTS_STEP_HOST_ENDED,
+} gts_step_access;
+
+/*
+ * What a host that has its own objects does when C or Fortran use a step that it has handed over. The step was entered.
+ * The functions return 0, or -1 with gts_last_error(NULL).
+ */
+typedef struct gts_step_host {
+    int (*run)(gts_step *);
+    /* These two leave the step before they change it. */
+    int (*set_scalar)(gts_step *, const char *argument, gts_dtype dtype, const void *value);
+    int (*swap)(gts_step *, const void *a, const void *b);
+} gts_step_host;
+
 /* The members of a step. */
 struct gts_step {
     char *name;
     size_t count;
-    gts_position *positions; /* [count] */
-    unsigned int is_running; /* or is being changed */
-    unsigned int references; /* of the host, and of the steps that contain this one */
-    uint64_t id;             /* > 0; no other step of the process ever has it */
+    gts_position *positions;   /* [count] */
+    unsigned int is_running;   /* or is being changed */
+    unsigned int references;   /* of the host, of hosts that have found it, and of the steps that contain this one */
+    uint64_t id;               /* > 0; no other step of the process ever has it */
+    const gts_step_host *host; /* NULL until the step is handed over */
+    void *owner;               /* an object, which is there while the step is handed over; NULL in C and Fortran */
+    gts_step_access access;    /* by C and Fortran. It changes while the step is entered, or when its host ends */
 };
 
 /* Takes a step for the caller alone; -1 if it is running, which gts_last_error(NULL) says. */
@@ -137,8 +163,28 @@ static inline const char *gts_step_name_at(const gts_step *self, size_t position
  */
 GTS_EXPORT GTS_COLD int gts_step_fail(const gts_step *, size_t position, gts_error_kind kind, const char *reason);
 
+/* Makes a text gts_last_error(NULL). Returns -1. */
+GTS_EXPORT GTS_COLD int gts_step_set_error(gts_error_kind kind, const char *text);
+
 /* Exchanges the actions of two steps. Nobody else uses them. Each keeps its name. */
 GTS_EXPORT void gts_step_exchange(gts_step *, gts_step *);
+
+/* ---- Handing over ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Hands a step of a host that has its own objects over to C and Fortran, which find it by a name. It gets a reference. -1
+ * with gts_last_error(NULL).
+ */
+GTS_EXPORT int gts_step_hand_over(gts_step *, const char *name);
+
+/* Takes a step back that is not running, with its reference. -1 with gts_last_error(NULL), and then *step is NULL. */
+GTS_EXPORT int gts_step_take_back(const char *name, gts_step **step);
+
+/*
+ * When the host ends: takes any step back, with its reference, and waits until it is not running. From the beginning of
+ * this call on, C and Fortran are refused. Returns NULL if there is none.
+ */
+GTS_EXPORT gts_step *gts_step_end_one(void);
 
 /* ---- Running steps --------------------------------------------------------------------------------------------- */
 

@@ -31,8 +31,12 @@ extern "C" {
 /** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6
 
-/** Marks the symbols that a library exports; all others are hidden. */
+/** Marks the symbols that a library exports; all others are hidden. What is linked statically exports none. */
+#ifdef GTS_LINKED
+#define GTS_EXPORT __attribute__((visibility("hidden")))
+#else
 #define GTS_EXPORT __attribute__((visibility("default")))
+#endif
 
 /** Element types, numbered as gt4py's ScalarKind numbers them. */
 typedef enum gts_dtype {
@@ -83,9 +87,11 @@ typedef struct gts_error {
 typedef struct gts_program gts_program;
 
 /**
- * Loads a program whose two libraries are in one directory, such as a cache entry.
+ * Loads a program whose two libraries are in one directory, such as a cache entry. A stub that is linked into the host
+ * statically needs no library: it counts as being in each directory that contains its SDFG library.
  *
- * @param path     the stub library `<name>_stub.so`, or a directory that contains exactly one
+ * @param path     the stub library `<name>_stub.so`, or a directory that contains exactly one. "$ORIGIN" at its
+ *                 beginning stands for the directory of the executable
  * @param program  receives the program, which the caller owns and passes to gts_close(); NULL after an error
  * @return 0, or -1 with the error in gts_last_error(NULL)
  */
@@ -95,7 +101,7 @@ GTS_EXPORT int gts_open(const char *path, gts_program **program);
  * Loads a program from two libraries in any directories. A path without a slash is relative to the working directory,
  * too: LD_LIBRARY_PATH is not searched.
  *
- * @param stub_path     the call stub, `<name>_stub.so`
+ * @param stub_path     the call stub, `<name>_stub.so`; the name of this file for a stub that is linked statically
  * @param library_path  the SDFG library that it calls, `lib<name>.so`
  * @param program       receives the program, which the caller owns and passes to gts_close(); NULL after an error
  * @return 0, or -1 with the error in gts_last_error(NULL)

@@ -104,6 +104,23 @@ typedef struct gts_action {
 GTS_EXPORT int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_step **step);
 
 /**
+ * Finds a step of this process that Python has handed over under a name (`gtstub.hand_over()`). It is Python's own step,
+ * with Python's memory: a scalar that one side sets, and arrays that one side swaps, are changed for both. Python keeps
+ * the step and its arrays until it takes them back. After that, and after Python has ended, the step is refused, but must
+ * still be freed. In a forked child it is refused, too.
+ *
+ * Programs run without the GIL. The GIL is taken for functions of Python, for programs that read objects at each start
+ * (zero-dimensional fields, callbacks), for gts_step_set_scalar() and gts_step_swap(), and while calls are observed by
+ * profiles, checks or recordings. The exception of a function becomes the error of gts_step_run(), and its traceback goes
+ * to `sys.unraisablehook`. A step of C or Fortran may contain the step, but its changes do not reach it: they are refused.
+ *
+ * @param name  that Python has given it
+ * @param step  receives the step, a reference that the caller owns and passes to gts_step_free(); NULL after an error
+ * @return 0, or -1 with the error in gts_last_error(NULL), which lists the names that there are
+ */
+GTS_EXPORT int gts_step_find(const char *name, gts_step **step);
+
+/**
  * Does all actions. After an error, the actions before the one that has failed have been done, and no others. If a
  * profile is running when the step begins, each action is timed.
  *

@@ -6,10 +6,24 @@
 typedef struct capture {
     gts_binding binding; /* the first member */
     PyObject *calls;     /* list of bound calls; NULL after another thread has freed the capture */
+    PyObject *look;      /* is called before each call; or NULL */
     bool has_ended;
 } capture;
 
 #define CAPSULE "gtstub.capture"
+
+/* Passes the number of the calls that have ended to what looks at arrays. */
+static int look_before(gts_binding *binding)
+{
+    const capture *const here = (capture *)binding;
+    if (here->calls == NULL || gts_innermost_callback != NULL)
+        return 0;
+    PyObject *const look = Py_NewRef(here->look);
+    PyObject *const result = PyObject_CallFunction(look, "n", PyList_GET_SIZE(here->calls));
+    Py_DECREF(look);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
 
 /* Adds the call that has ended to the calls that this thread binds. */
 static int add_bound(gts_binding *binding, gts_program *program)
@@ -94,6 +108,7 @@ static void free_capsule(PyObject *capsule)
     if (gts_binding_here == &self->binding)
         end(self);
     Py_CLEAR(self->calls);
+    Py_CLEAR(self->look);
     if (self->has_ended)
         PyMem_Free(self);
 }
@@ -108,8 +123,11 @@ static void end_freed(void)
     PyMem_Free(self);
 }
 
-PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *args)
 {
+    PyObject *look = Py_None;
+    if (!PyArg_ParseTuple(args, "|O:begin_capture", &look))
+        return NULL;
     end_freed();
     if (gts_binding_here != NULL)
         return PyErr_Format(PyExc_RuntimeError, "A capture cannot begin inside another one.");
@@ -118,9 +136,14 @@ PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
         return PyErr_NoMemory();
     self->binding.after = add_bound;
     self->calls = PyList_New(0);
+    if (look != Py_None) {
+        self->binding.before = look_before;
+        self->look = Py_NewRef(look);
+    }
     PyObject *const capsule = self->calls == NULL ? NULL : PyCapsule_New(self, CAPSULE, free_capsule);
     if (capsule == NULL) {
         Py_XDECREF(self->calls);
+        Py_XDECREF(self->look);
         PyMem_Free(self);
         return NULL;
     }

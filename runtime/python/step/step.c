@@ -24,8 +24,7 @@ static GTS_COLD void fail(const gts_py_step *self, size_t position)
 
 /* ---- Running --------------------------------------------------------------------------------------------------- */
 
-/* Whether all programs have the metrics level that is set now, and it asks for no samples. */
-static bool are_levels_known(const gts_py_step *self)
+bool gts_py_are_levels_known(const gts_py_step *self)
 {
     return self->sampled == NULL || (!self->has_levels && gts_py_is_level_known(self->sampled) &&
                                      self->level == self->sampled->program->metrics_level);
@@ -36,8 +35,7 @@ static bool is_alone(const gts_py_step *self)
     return self->alone != NULL && gts_py_is_alone(self->alone, PyThreadState_Get());
 }
 
-/* Does an action with the GIL. */
-static int act(const gts_position *at)
+int gts_py_act(const gts_position *at)
 {
     PyObject *const action = at->role->data;
     if (at->call != NULL)
@@ -62,8 +60,7 @@ static const gts_position *start_known(const void *step, const gts_position *at,
     return at;
 }
 
-/* Does all actions with the GIL and ordinary calls, which are timed, checked or measured. */
-static GTS_NOINLINE int do_slowly(gts_py_step *self, size_t *position)
+int gts_py_do_slowly(gts_py_step *self, size_t *position, gts_step_act act)
 {
     const int status = gts_step_do_timed(self->step, position, act);
     if (status == 0 && self->sampled != NULL)
@@ -81,9 +78,9 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
         return gts_py_answer(-1);
     Py_INCREF(callable);
     size_t position;
-    const bool is_slow = gts_step_is_timed() || !are_levels_known(self);
-    const int status = GTS_UNLIKELY(is_slow) ? do_slowly(self, &position)
-                                             : gts_step_do(self->step, &position, act, start_known, self);
+    const bool is_slow = gts_step_is_timed() || !gts_py_are_levels_known(self);
+    const int status = GTS_UNLIKELY(is_slow) ? gts_py_do_slowly(self, &position, gts_py_act)
+                                             : gts_step_do(self->step, &position, gts_py_act, start_known, self);
     if (GTS_UNLIKELY(status != 0))
         fail(self, position);
     gts_step_leave(self->step);
@@ -95,7 +92,7 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-/* Only act() runs callables. */
+/* Only gts_py_act() runs callables. */
 static int run_of_python(void *Py_UNUSED(data))
 {
     return -1;
@@ -208,6 +205,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
         Py_DECREF(self);
         return NULL;
     }
+    self->step->owner = self;
     note_programs(self);
     return (PyObject *)self;
 }

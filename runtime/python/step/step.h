@@ -90,14 +90,29 @@ extern PyType_Spec gts_py_action_spec;
 void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
-PyObject *gts_py_begin_capture(PyObject *module, PyObject *unused);
+PyObject *gts_py_begin_capture(PyObject *module, PyObject *args);
 PyObject *gts_py_end_capture(PyObject *module, PyObject *capture);
 
 /* ---- step.c ---------------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_step_spec;
+/* Does an action, whatever it is. */
+int gts_py_act(const gts_position *);
+/* Whether all programs have the metrics level that is set now, and it asks for no samples. Needs no GIL. */
+bool gts_py_are_levels_known(const gts_py_step *);
+/* Does all actions by ordinary calls, which are timed, checked or measured. Needs the GIL only if `act` does. */
+GTS_NOINLINE int gts_py_do_slowly(gts_py_step *, size_t *position, gts_step_act act);
 
 /* ---- set.c, swap.c --------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_swap_in_step(PyObject *self, PyObject *pairs);
+/* The same for C: -1 after an exception. The addresses are those of arrays of the step. */
+int gts_py_set_value_in_step(PyObject *self, const char *argument, gts_dtype dtype, const void *value);
+int gts_py_swap_memory_in_step(PyObject *self, const void *a, const void *b);
+
+/* ---- hand_over.c ----------------------------------------------------------------------------------------------- */
+
+PyObject *gts_py_hand_over(PyObject *module, PyObject *args);
+PyObject *gts_py_take_back(PyObject *module, PyObject *name);
+PyObject *gts_py_end_steps(PyObject *module, PyObject *unused);

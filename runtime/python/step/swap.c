@@ -16,7 +16,8 @@ typedef struct members {
     const char *step; /* its name */
     member *member;   /* [count]; each even one is exchanged with the next */
     Py_ssize_t count;
-    PyObject *pairs; /* tuple [count] */
+    const void **memory; /* [2], addresses from C; NULL from Python */
+    PyObject *pairs;     /* tuple [count] */
 } members;
 
 /* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
@@ -144,18 +145,81 @@ static int choose(const gts_step_tree *self, void *what)
     return 0;
 }
 
-PyObject *gts_py_swap_in_step(PyObject *step, PyObject *pairs)
+static int swap(PyObject *step, PyObject *pairs, int (*choose_them)(const gts_step_tree *, void *), const void **memory)
 {
-    members all = {.state = gts_py_find_state(Py_TYPE(step)), .count = PyTuple_GET_SIZE(pairs), .pairs = pairs};
-    if (all.count == 0 || all.count % 2 != 0)
-        return PyErr_Format(PyExc_TypeError, "swap() takes pairs of arrays, not %zd argument%s.", all.count,
-                            all.count == 1 ? "" : "s");
-    all.member = gts_py_calloc((size_t)all.count, sizeof *all.member);
+    members all = {.state = gts_py_find_state(Py_TYPE(step)), .memory = memory, .pairs = pairs};
+    all.count = pairs == NULL ? 2 : PyTuple_GET_SIZE(pairs);
+    all.member = all.state == NULL ? NULL : gts_py_calloc((size_t)all.count, sizeof *all.member);
     if (all.member == NULL)
-        return NULL;
-    const int status = all.state == NULL ? -1 : gts_py_change_step(step, choose, &all);
+        return -1;
+    const int status = gts_py_change_step(step, choose_them, &all);
     for (Py_ssize_t i = 0; i < all.count; ++i)
         Py_XDECREF(all.member[i].owner);
+    if (pairs == NULL)
+        Py_XDECREF(all.pairs);
     PyMem_Free(all.member);
-    return status == 0 ? Py_NewRef(Py_None) : NULL;
+    return status;
+}
+
+PyObject *gts_py_swap_in_step(PyObject *step, PyObject *pairs)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(pairs);
+    if (count == 0 || count % 2 != 0)
+        return PyErr_Format(PyExc_TypeError, "swap() takes pairs of arrays, not %zd argument%s.", count,
+                            count == 1 ? "" : "s");
+    return swap(step, pairs, choose, NULL) == 0 ? Py_NewRef(Py_None) : NULL;
+}
+
+/* ---- From C ---------------------------------------------------------------------------------------------------- */
+
+/* The object of a place that begins at an address, a new reference; NULL if there is none, or after an exception. */
+static PyObject *find_at(const members *all, const gts_place *place, const void *memory)
+{
+    const gts_py_bound *const bound = gts_py_call_at(place);
+    PyObject *const objects = bound != NULL ? bound->arguments.objects : gts_py_action_at(place)->arrays;
+    const Py_ssize_t count = objects == NULL ? 0 : PyTuple_GET_SIZE(objects);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject *const object = PyTuple_GET_ITEM(objects, i);
+        if (bound != NULL) {
+            if (gts_is_array(bound->call->stub->leaves[i].kind) && bound->arguments.arrays[i].data == memory)
+                return Py_NewRef(object);
+            continue;
+        }
+        gts_array array;
+        PyObject *owner;
+        const int status = read_array(all, object, &array, &owner);
+        if (status < 0)
+            return NULL;
+        if (status > 0)
+            Py_XDECREF(owner);
+        if (status > 0 && array.data == memory)
+            return Py_NewRef(object);
+    }
+    return NULL;
+}
+
+/* Finds the objects of two addresses, and chooses them. */
+static int choose_memory(const gts_step_tree *self, void *what)
+{
+    members *const all = what;
+    all->step = self->steps[0]->name;
+    PyObject *found[2] = {NULL, NULL};
+    for (int each = 0; each < 2; ++each) {
+        for (size_t i = 0; i < self->place_count && found[each] == NULL && !PyErr_Occurred(); ++i)
+            found[each] = find_at(all, &self->places[i], all->memory[each]);
+        if (found[each] == NULL && !PyErr_Occurred())
+            (void)gts_py_fail(PyExc_ValueError,
+                              "Arrays of step '%s' cannot be swapped: no program of it has the %s one.", all->step,
+                              each == 0 ? "first" : "second");
+    }
+    all->pairs = PyErr_Occurred() ? NULL : PyTuple_Pack(2, found[0], found[1]);
+    Py_XDECREF(found[0]);
+    Py_XDECREF(found[1]);
+    return all->pairs == NULL ? -1 : choose(self, all);
+}
+
+int gts_py_swap_memory_in_step(PyObject *step, const void *a, const void *b)
+{
+    const void *memory[] = {a, b};
+    return swap(step, NULL, choose_memory, memory);
 }

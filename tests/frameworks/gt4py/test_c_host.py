@@ -50,11 +50,24 @@ def test_both_hosts_run(printed: str) -> None:
 @pytest.mark.usefixtures("printed")
 def test_pkg_config(checkout: Path) -> None:
     need("pkg-config")
-    _, commands = blocks(read("docs/cmake.md"), "sh")
-    assert run_commands(commands, checkout) == COPIED
-    folder = checkout / "build" / "c_host_by_hand"
-    done = subprocess.run([folder / "host", folder], cwd="/", capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, COPIED), done.stderr
+    _, _, *commands = blocks(read("docs/cmake.md"), "sh")
+    assert run_commands("".join(commands), checkout) == 2 * COPIED
+    for name in ("c_host_by_hand", "c_host_static_by_hand"):
+        folder = checkout / "build" / name
+        done = subprocess.run([folder / "host", folder], cwd="/", capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, COPIED), done.stderr
+
+
+@pytest.mark.usefixtures("printed")
+def test_static_hosts(checkout: Path) -> None:
+    _, commands, *_ = blocks(read("docs/cmake.md"), "sh")
+    assert run_commands(commands, checkout).endswith(2 * COPIED)
+    for host in ("host_c", "host_fortran"):
+        needed = subprocess.run(
+            ["ldd", checkout / "build" / "c_host_static" / host], capture_output=True, text=True, check=True
+        ).stdout
+        assert "gtstub" not in needed
+        assert "stub.so" not in needed
 
 
 @pytest.mark.usefixtures("printed")

@@ -1,0 +1,178 @@
+/* Hands steps over to C and Fortran, which run and change them from any thread, with the GIL only where it is needed. */
+#include "python/step/step.h"
+
+/* ---- Errors ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Makes the exception that is set gts_last_error(NULL). If it has a traceback, it goes to sys.unraisablehook, too. `call`
+ * says that it is from a bound call, whose refusals are plain messages.
+ */
+static GTS_COLD void keep_exception(PyObject *where, bool is_call)
+{
+    PyObject *const exception = PyErr_GetRaisedException();
+    PyObject *const text = PyObject_Str(exception);
+    const char *const reason = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    if (reason == NULL)
+        PyErr_Clear();
+    const char *const end = reason == NULL || *reason == '\0' ? "" : &reason[strlen(reason) - 1];
+    char message[900];
+    if (is_call && gts_py_is_refusal(exception))
+        (void)PyOS_snprintf(message, sizeof message, "%s", reason == NULL ? "" : reason);
+    else
+        (void)PyOS_snprintf(message, sizeof message, "%.100s%s%.700s%s", Py_TYPE(exception)->tp_name,
+                            *end == '\0' ? "" : ": ", reason == NULL ? "" : reason, *end == '.' ? "" : ".");
+    (void)gts_step_set_error(PyErr_GivenExceptionMatches(exception, PyExc_TypeError)    ? GTS_TYPE_ERROR
+                             : PyErr_GivenExceptionMatches(exception, PyExc_ValueError) ? GTS_VALUE_ERROR
+                                                                                        : GTS_RUNTIME_ERROR,
+                             message);
+    Py_XDECREF(text);
+    PyObject *const traceback = PyException_GetTraceback(exception);
+    Py_XDECREF(traceback);
+    PyErr_SetRaisedException(exception);
+    if (traceback != NULL)
+        PyErr_WriteUnraisable(where);
+    PyErr_Clear();
+}
+
+/* ---- Running --------------------------------------------------------------------------------------------------- */
+
+static int run_entered(gts_step *step);
+
+/* Runs a step inside a step, which need not be handed over itself. */
+static int run_inside(gts_step *step)
+{
+    if (gts_step_enter(step) != 0)
+        return -1;
+    const int status = run_entered(step);
+    gts_step_leave(step);
+    return status;
+}
+
+/* Does an action that needs the GIL. */
+static GTS_NOINLINE int act(const gts_position *at)
+{
+    if (at->role->step != NULL)
+        return run_inside(at->role->step);
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    const int status = gts_py_act(at);
+    if (status != 0)
+        keep_exception(at->role->data, at->call != NULL);
+    PyGILState_Release(gil);
+    return status;
+}
+
+static const gts_position *start_known(const void *Py_UNUSED(host), const gts_position *at, const gts_position *end,
+                                       int *status)
+{
+    at = gts_step_start_known(at, end, status);
+    if (GTS_UNLIKELY(*status < 0)) {
+        const gts_error *const error = &at->call->program->error;
+        (void)gts_step_set_error(error->kind, error->message);
+    }
+    return at;
+}
+
+static int run_entered(gts_step *step)
+{
+    gts_py_step *const self = step->owner;
+    size_t position;
+    const bool is_slow = gts_step_is_timed() || !gts_py_are_levels_known(self);
+    const int status = GTS_UNLIKELY(is_slow) ? gts_py_do_slowly(self, &position, act)
+                                             : gts_step_do(step, &position, act, start_known, NULL);
+    if (GTS_LIKELY(status == 0))
+        return 0;
+    const gts_error error = *gts_last_error(NULL);
+    return gts_step_fail(step, position, error.kind, error.message);
+}
+
+/* ---- Changing -------------------------------------------------------------------------------------------------- */
+
+/* Begins a change of a step that was entered. While it was, it was not taken back, and Python has not ended. */
+static PyObject *begin_change(gts_step *step, PyGILState_STATE *gil)
+{
+    *gil = PyGILState_Ensure();
+    PyObject *const self = Py_NewRef((PyObject *)step->owner);
+    gts_step_leave(step);
+    return self;
+}
+
+static int end_change(PyObject *self, PyGILState_STATE gil, int status)
+{
+    if (status != 0)
+        keep_exception(self, true);
+    Py_DECREF(self);
+    PyGILState_Release(gil);
+    return status;
+}
+
+static int set_scalar(gts_step *step, const char *argument, gts_dtype dtype, const void *value)
+{
+    PyGILState_STATE gil;
+    PyObject *const self = begin_change(step, &gil);
+    return end_change(self, gil, gts_py_set_value_in_step(self, argument, dtype, value));
+}
+
+static int swap(gts_step *step, const void *a, const void *b)
+{
+    PyGILState_STATE gil;
+    PyObject *const self = begin_change(step, &gil);
+    return end_change(self, gil, gts_py_swap_memory_in_step(self, a, b));
+}
+
+static const gts_step_host HOST = {run_entered, set_scalar, swap};
+
+/* ---- Handing over ---------------------------------------------------------------------------------------------- */
+
+static bool have_steps_ended; /* protected by the GIL */
+
+PyObject *gts_py_hand_over(PyObject *module, PyObject *args)
+{
+    const gts_py_state *const state = PyModule_GetState(module);
+    PyObject *object;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "Os:hand_over", &object, &name))
+        return NULL;
+    if (!PyObject_TypeCheck(object, state->step_type))
+        return PyErr_Format(PyExc_TypeError, "Argument 'step' of 'hand_over' must be a step, not '%s'.",
+                            Py_TYPE(object)->tp_name);
+    gts_step *const step = ((gts_py_step *)object)->step;
+    if (have_steps_ended)
+        return PyErr_Format(PyExc_RuntimeError, "Step '%s' cannot be handed over at the end of the interpreter.",
+                            step->name);
+    step->host = &HOST;
+    if (gts_step_hand_over(step, name) != 0)
+        return gts_py_answer(-1);
+    Py_INCREF(object);
+    Py_RETURN_NONE;
+}
+
+/* Frees a step that was taken back. */
+static void free_taken(gts_step *step)
+{
+    PyObject *const owner = step->owner;
+    gts_step_free(&step);
+    Py_DECREF(owner);
+}
+
+PyObject *gts_py_take_back(PyObject *Py_UNUSED(module), PyObject *name)
+{
+    const char *const text = PyUnicode_AsUTF8(name);
+    gts_step *step;
+    if (text == NULL)
+        return NULL;
+    if (gts_step_take_back(text, &step) != 0)
+        return gts_py_answer(-1);
+    free_taken(step);
+    Py_RETURN_NONE;
+}
+
+PyObject *gts_py_end_steps(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    have_steps_ended = true;
+    for (;;) {
+        gts_step *const step = GTS_PY_WITHOUT_GIL(gts_step_end_one());
+        if (step == NULL)
+            Py_RETURN_NONE;
+        free_taken(step);
+    }
+}
