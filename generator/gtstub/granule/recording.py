@@ -76,7 +76,7 @@ def record(
                 after[step.name] = again
     finally:
         _restore(arrays, before)
-    start = {name: digest_of(array) for name, array in before.items()}
+    start = {name: digest_of(array) for name, array in zeros.items()}
     return Recording({array.name: before[array.name] for array in description.arguments}, hooks, start, after)
 
 
