@@ -276,7 +276,7 @@ int gts_step_swap_arrays(gts_step *self, const gts_array *a, const gts_array *b)
     gts_step_tree all;
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
     if (status == 0)
-        status = exchange_all(&all, &(exchange){*a, *b}, true);
+        status = exchange_all(&all, &(exchange){*a, *b, {range_of(a), range_of(b)}}, true);
     gts_step_tree_end(&all, release_call);
     return status;
 }
