@@ -14,7 +14,6 @@ from gtstub.granule.export import export
 from gtstub.granule.naming import arrays_of, named_arrays
 
 
-
 class Granule:
     """
     Steps over one set of arrays, for hosts without Python::
