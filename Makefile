@@ -18,7 +18,7 @@ BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch] \
     tests/fortran/*.c tests/bounds/*.c tests/frameworks/dace/*.c tests/gpu/fake/*.[ch] tests/cmake/project/*.c* \
-    examples/*/*.c)
+    examples/*/*.c tests/granule/*.c)
 
 # Ends a recipe if WHAT is no word of the list.
 one_of = @[ "$(words $(WHAT))" -le 1 -a "$(filter $(or $(WHAT),$(firstword $(1))),$(1))" ] || \
