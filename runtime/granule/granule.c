@@ -69,8 +69,9 @@ static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
     self->descriptor = descriptor;
     self->programs = calloc(descriptor->program_count + 1, sizeof *self->programs); /* + 1: never of no bytes */
     self->arrays = calloc(descriptor->array_count + 1, sizeof *self->arrays);
+    self->is_temporary = calloc(descriptor->array_count + 1, sizeof *self->is_temporary);
     self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
-    if (self->programs == NULL || self->arrays == NULL || self->values == NULL) {
+    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->values == NULL) {
         gts_granule_close(&self);
         return NULL;
     }
@@ -91,7 +92,7 @@ int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folde
     gts_granule *self = new_granule(descriptor);
     if (self == NULL)
         return refuse_memory(descriptor);
-    int status = gts_kept_map(&self->kept, descriptor, folder, self->arrays);
+    int status = gts_kept_map(&self->kept, descriptor, folder, self->arrays, self->is_temporary);
     for (uint32_t i = 0; i < descriptor->program_count && status == 0; ++i)
         status = open_program(descriptor, folder, &descriptor->programs[i], &self->programs[i]);
     if (status != 0) {
@@ -116,6 +117,7 @@ void gts_granule_close(gts_granule **granule)
     gts_kept_unmap(&self->kept);
     free(self->programs);
     free(self->arrays);
+    free(self->is_temporary);
     free(self->values);
     free(self);
 }
@@ -137,7 +139,10 @@ static bool is_bound(const gts_granule *self)
 
 int gts_granule_run(gts_granule *self, uint32_t step)
 {
-    return GTS_LIKELY(is_bound(self)) ? gts_step_run(self->steps[step]) : refuse_unbound(self);
+    if (GTS_UNLIKELY(!is_bound(self)))
+        return refuse_unbound(self);
+    self->has_run = true;
+    return gts_step_run(self->steps[step]);
 }
 
 int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
@@ -165,12 +170,25 @@ static int find_array(const gts_granule *self, const char *name, uint32_t *index
                          name);
 }
 
+/* Refuses to look at a temporary, or to give its memory to another array, before a step has written it. */
+static int check_content(const gts_granule *self, uint32_t index)
+{
+    if (!self->is_temporary[index] || self->has_run)
+        return 0;
+    const char *const name = self->descriptor->arrays[index].name;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Array '%s' of granule '%s' is a temporary, which has no values before a step has run: export "
+                         "the granule with kept={'%s': ...} to keep them.",
+                         name, self->descriptor->name, name);
+}
+
 int gts_granule_array(const gts_granule *self, const char *name, gts_array *array)
 {
     uint32_t index;
     GTS_TRY(find_array(self, name, &index));
     if (self->descriptor->arrays[index].is_argument && !is_bound(self))
         return refuse_unbound(self);
+    GTS_TRY(check_content(self, index));
     *array = self->arrays[index];
     return 0;
 }
@@ -193,6 +211,8 @@ int gts_granule_swap(gts_granule *self, const char *a, const char *b)
         return refuse_unbound(self);
     GTS_TRY(find_array(self, a, &first));
     GTS_TRY(find_array(self, b, &second));
+    GTS_TRY(check_content(self, first));
+    GTS_TRY(check_content(self, second));
     if (self->descriptor->arrays[first].is_argument != self->descriptor->arrays[second].is_argument)
         return gts_error_set(
             &gts_own_error, GTS_VALUE_ERROR,

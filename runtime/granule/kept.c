@@ -21,8 +21,9 @@
 #define BYTE_ORDER_MARK UINT32_C(0x01020304)
 #define PART UINT64_C(0x10000)
 
-/* Where the memory of an array is: the host's, in a part of the file, or after that in memory that is zero. */
-enum { OF_HOST, IS_CONSTANT, IS_WRITTEN, IS_ZERO };
+/* Where the memory of an array is: the host's, in a part of the file, or after that in memory that is zero. A temporary is
+ * there, too, and its zeros mean nothing. */
+enum { OF_HOST, IS_CONSTANT, IS_WRITTEN, IS_ZERO, IS_TEMPORARY };
 
 typedef struct place {
     uint64_t part;   /* IS_CONSTANT, for example */
@@ -123,16 +124,17 @@ static char *find_place(const gts_kept *kept, const place *at, uint64_t *size)
 {
     const head *const found = kept->file;
     char *const file = (char *)kept->file + found->head_size;
-    const uint64_t sizes[] = {0, found->constant_size, found->written_size, found->zero_size};
-    char *const parts[] = {NULL, file, kept->written, (char *)kept->written + found->written_size};
-    if (at->part == OF_HOST || at->part > IS_ZERO || at->offset > sizes[at->part])
+    const uint64_t sizes[] = {0, found->constant_size, found->written_size, found->zero_size, found->zero_size};
+    char *const zeros = (char *)kept->written + found->written_size;
+    char *const parts[] = {NULL, file, kept->written, zeros, zeros};
+    if (at->part == OF_HOST || at->part > IS_TEMPORARY || at->offset > sizes[at->part])
         return NULL;
     *size = sizes[at->part] - at->offset;
     return parts[at->part] + at->offset;
 }
 
 static int set_addresses(const gts_kept *kept, const gts_granule_descriptor *self, const char *folder,
-                         gts_array *arrays)
+                         gts_array *arrays, bool *is_temporary)
 {
     const head *const found = kept->file;
     for (uint32_t i = 0; i < self->array_count; ++i) {
@@ -149,11 +151,13 @@ static int set_addresses(const gts_kept *kept, const gts_granule_descriptor *sel
                                    self->arrays[i].name);
         arrays[i].data = first - extent.low;
         arrays[i].readonly = is_constant;
+        is_temporary[i] = found->places[i].part == IS_TEMPORARY;
     }
     return 0;
 }
 
-int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char *folder, gts_array *arrays)
+int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char *folder, gts_array *arrays,
+                 bool *is_temporary)
 {
     *kept = (gts_kept){0};
     char path[4096];
@@ -168,7 +172,7 @@ int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char 
     if (status == 0)
         status = map_written(kept, file, self, folder);
     if (status == 0)
-        status = set_addresses(kept, self, folder, arrays);
+        status = set_addresses(kept, self, folder, arrays, is_temporary);
     (void)close(file);
     if (status != 0)
         gts_kept_unmap(kept);

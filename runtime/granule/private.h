@@ -18,6 +18,8 @@ struct gts_granule {
     gts_program **programs; /* [program_count] */
     gts_array *arrays;      /* [array_count], as they are now; an argument has no memory before it is bound */
     uint64_t *values;       /* [scalar_count], each in the first bytes of an element */
+    bool *is_temporary;     /* [array_count]: each step overwrites the array before it reads it */
+    bool has_run;           /* a step has begun to run since the granule was opened */
     gts_kept kept;
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */
@@ -25,9 +27,9 @@ struct gts_granule {
 
 /*
  * Maps the arrays that the file `kept.bin` of a folder has, and sets the addresses of the kept arrays, whose other members
- * are set. Returns 0, or -1 with gts_own_error.
+ * are set, and which of them are temporaries. Returns 0, or -1 with gts_own_error.
  */
-int gts_kept_map(gts_kept *, const gts_granule_descriptor *, const char *folder, gts_array *arrays);
+int gts_kept_map(gts_kept *, const gts_granule_descriptor *, const char *folder, gts_array *arrays, bool *is_temporary);
 
 void gts_kept_unmap(gts_kept *);
 

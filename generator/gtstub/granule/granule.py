@@ -15,6 +15,7 @@ from gtstub.granule.memory import Layout
 from gtstub.granule.naming import arrays_of, layout_of, named_arrays
 from gtstub.granule.temporaries import temporaries
 
+
 class Granule:
     """
     Steps over one set of arrays, for hosts without Python::

@@ -23,7 +23,7 @@ PART = 0x10000
 ALIGNMENT = 64
 """Of the first byte of an array: a cache line."""
 
-OF_HOST, IS_CONSTANT, IS_WRITTEN, IS_ZERO = range(4)
+OF_HOST, IS_CONSTANT, IS_WRITTEN, IS_ZERO, IS_TEMPORARY = range(5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +76,6 @@ def _places(
         is_zero = number in temporaries or not layout.raw().any()
         part = IS_ZERO if is_zero else IS_WRITTEN if array.written else IS_CONSTANT
         begin = -(-ends[part] // ALIGNMENT) * ALIGNMENT
-        places.append(_Place(part, begin, layout))
+        places.append(_Place(IS_TEMPORARY if number in temporaries else part, begin, layout))
         ends[part] = begin + layout.bytes
     return places, ends

@@ -29,8 +29,8 @@ VALUES, DIGESTS = "capture.npz", "capture.json"
 class Recording:
     """
     `arguments` are the values of the host's arrays at the start. `hooks` are those of the arrays of a hook after its
-    call, by the names of the step and of the array and by the position. `start` are digests of all arrays at the start,
-    and `after` those after a step that begins there.
+    call, by the names of the step and of the array and by the position. `start` are digests of all arrays but
+    temporaries at the start, and `after` those of all arrays after a step that begins there.
     """
 
     arguments: Mapping[str, npt.NDArray[Any]]
@@ -69,14 +69,17 @@ def record(
             hooks |= _run(description, step, actions[step.name], arrays, before)
             after[step.name] = {name: digest_of(array) for name, array in arrays.items()}
             if temporaries:
+                written = {name: arrays[name].copy(order="K") for name in names}
                 _restore(arrays, zeros)
                 _run_again(description, step, actions[step.name], arrays, hooks)
                 again = {name: digest_of(array) for name, array in arrays.items()}
                 _compare(description, step, names, after[step.name], again)
+                for name in names:
+                    _compare_written(description, step, name, before[name], written[name], arrays[name])
                 after[step.name] = again
     finally:
         _restore(arrays, before)
-    start = {name: digest_of(array) for name, array in zeros.items()}
+    start = {name: digest_of(array) for name, array in before.items() if name not in names}
     return Recording({array.name: before[array.name] for array in description.arguments}, hooks, start, after)
 
 
@@ -130,6 +133,24 @@ def _compare(
                 f"are zero at the start, which are: {listed}. This is an error of gtstub. The granule keeps the values "
                 f"of those that are named in 'kept'."
             )
+
+
+def _compare_written(
+    description: Description,
+    step: GranuleStep,
+    temporary: str,
+    before: npt.NDArray[Any],
+    written: npt.NDArray[Any],
+    again: npt.NDArray[Any],
+) -> None:
+    """Refuses a temporary with an element that a step has written, and that is another one if the step runs again."""
+    size = before.dtype.itemsize
+    bits = [np.ascontiguousarray(each).view(np.uint8).reshape(-1, size) for each in (before, written, again)]
+    if ((bits[1] != bits[2]).any(axis=1) & (bits[1] != bits[0]).any(axis=1)).any():
+        raise GranuleError(
+            f"Granule '{description.name}' does not do what its steps do in Python: array '{temporary}' differs after "
+            f"step '{step.name}', which has written it. Does a hook change it that does not get it?"
+        )
 
 
 def _check_hook(

@@ -64,7 +64,7 @@ def _verify_step(
         granule.bind(arguments, {name: hooks.function(name) for name in description.hooks})
         hooks.granule = granule
         for array in description.arrays:
-            if digest_of(granule.array(array.name)) != recording.start[array.name]:
+            if array.name in recording.start and digest_of(granule.array(array.name)) != recording.start[array.name]:
                 raise GranuleError(
                     f"Array '{array.name}' of granule '{description.name}' has other values than when it was exported: "
                     f"a file in '{folder}' was changed."

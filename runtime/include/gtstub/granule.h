@@ -34,7 +34,7 @@ typedef struct gts_hook {
  * Exchanges the memory of two arrays in all steps of a granule, as models do with time levels.
  *
  * @param granule  bound
- * @param a        name of an array, an argument or a kept one
+ * @param a        name of an array, an argument or a kept one. A temporary can be swapped after a step has run
  * @param b        name of another one of the same type, sizes and strides
  * @return 0 or -1; then nothing has changed
  */
@@ -43,7 +43,7 @@ GTS_EXPORT int gts_granule_swap(gts_granule *granule, const char *a, const char 
 /**
  * Looks at an array as it is now.
  *
- * @param granule  open; for an argument it must be bound
+ * @param granule  open; for an argument it must be bound, and for a temporary a step must have run
  * @param name     of an argument or of a kept array
  * @param array    receives the array. The memory of kept arrays is the granule's, until gts_granule_close()
  * @return 0 or -1

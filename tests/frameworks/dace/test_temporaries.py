@@ -12,9 +12,11 @@ import gtstub
 from gtstub.errors import GranuleError
 from gtstub.granule import recording
 from gtstub.granule.description import Description
-from gtstub.granule.kept import FILE, HEAD, IS_WRITTEN, IS_ZERO, PLACE
+from gtstub.granule.kept import FILE, HEAD, IS_TEMPORARY, IS_WRITTEN, PLACE
+from gtstub.granule.library import Library
 from gtstub.granule.temporaries import temporaries
 from gtstub.granule.verify import read_granule, verify
+from gtstub.toolchain.compiler import Toolchain
 
 M, N = dace.symbol("M"), dace.symbol("N")
 SIZE = 20
@@ -197,7 +199,7 @@ def test_a_temporary_has_no_bytes_in_the_file(arrays: Mapping[str, np.ndarray], 
     called = step((fill, a, z), (use, z, out))
     before = [array.tobytes() for array in arrays.values()]
     folder = granule(arrays, called).export(tmp_path / "without")
-    assert part_of(folder, "z") == IS_ZERO
+    assert part_of(folder, "z") == IS_TEMPORARY
     assert part_of(granule(arrays, called, kept={"z": z}).export(tmp_path / "with"), "z") == IS_WRITTEN
     assert (tmp_path / "without" / FILE).stat().st_size < (tmp_path / "with" / FILE).stat().st_size
     assert [array.tobytes() for array in arrays.values()] == before
@@ -230,7 +232,7 @@ def test_hooks_run_once_in_an_export(arrays: Mapping[str, np.ndarray], tmp_path:
         out += len(seen)  # other values each time
 
     made = granule(arrays, step((fill, a, z), (use, z, out), gtstub.action(count, out)), hooks={"count": count})
-    assert part_of(made.export(tmp_path / "hook"), "z") == IS_ZERO
+    assert part_of(made.export(tmp_path / "hook"), "z") == IS_TEMPORARY
     assert len(seen) == 1
 
 
@@ -246,3 +248,24 @@ def test_a_recording_is_from_zeros(arrays: Mapping[str, np.ndarray]) -> None:
     expected = np.concatenate([[0.0], a[1:-1], [0.0]])
     assert found.after["step_0"]["z"] == recording.digest_of(expected)
     assert z.tobytes() == content.tobytes()
+
+
+def test_a_temporary_has_no_values_before_a_step_has_run(
+    arrays: Mapping[str, np.ndarray], toolchain: Toolchain, tmp_path: Path
+) -> None:
+    a, z, out = arrays.values()
+    folder = granule(arrays, step((fill, a, z), (use, z, out))).export(tmp_path / "g")
+    compiled = tmp_path / "g.so"
+    toolchain.start(folder / "test_granule.c", compiled).wait()
+    description = read_granule(folder)
+    library = Library(compiled, description, folder)
+    library.bind({name: arrays[name].copy() for name in ("a", "out")}, {})
+    with pytest.raises(GranuleError) as refused:
+        library.array("z")
+    assert str(refused.value) == (
+        "Array 'z' of granule 'test' is a temporary, which has no values before a step has run: export the granule with "
+        "kept={'z': ...} to keep them."
+    )
+    library.run(description.steps[0])
+    np.testing.assert_array_equal(library.array("out"), library.array("z") + 1.0)
+    library.close()
