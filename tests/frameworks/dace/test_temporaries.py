@@ -263,8 +263,8 @@ def test_a_temporary_has_no_values_before_a_step_has_run(
     with pytest.raises(GranuleError) as refused:
         library.array("z")
     assert str(refused.value) == (
-        "Array 'z' of granule 'test' is a temporary, which has no values before a step has run: export the granule with "
-        "kept={'z': ...} to keep them."
+        "Array 'z' of granule 'test' is a temporary, which has no values before a step has run: export the granule "
+        "with kept={'z': ...} to keep them."
     )
     library.run(description.steps[0])
     np.testing.assert_array_equal(library.array("out"), library.array("z") + 1.0)
