@@ -184,7 +184,7 @@ static int check_content(const gts_granule *self, uint32_t index)
 
 int gts_granule_array(const gts_granule *self, const char *name, gts_array *array)
 {
-    uint32_t index;
+    uint32_t index = 0;
     GTS_TRY(find_array(self, name, &index));
     if (self->descriptor->arrays[index].is_argument && !is_bound(self))
         return refuse_unbound(self);
@@ -206,7 +206,7 @@ int gts_granule_refuse_pointer(const gts_granule *self, const char *name, gts_dt
 
 int gts_granule_swap(gts_granule *self, const char *a, const char *b)
 {
-    uint32_t first, second;
+    uint32_t first = 0, second = 0;
     if (!is_bound(self))
         return refuse_unbound(self);
     GTS_TRY(find_array(self, a, &first));
