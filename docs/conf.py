@@ -23,7 +23,7 @@ external_toc_path = "docs/_toc.yml"
 exclude_patterns = [".*", "build", "dist", "generator", "runtime", "templates", "tests"]
 nitpicky = True
 nitpick_ignore_regex = [  # types of other packages, of C, and some that no page describes
-    ("py:.*", r"(?!gtstub\.).*|.*\.(StubBackend|Backend|Variant|Exchange|Device)"),
+    ("py:.*", r"(?!gtstub\.).*|.*\.(StubBackend|Backend|Variant|Exchange|Device|_host\.Step)"),
     ("c:identifier", r"(size|u?int[0-9]+)_t"),
 ]
 

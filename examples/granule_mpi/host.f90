@@ -2,6 +2,7 @@
 ! host GRANULE CELLS STEPS OUTPUT, where GRANULE is the folder of the rank, which has CELLS cells.
 module halos
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int, c_ptr
+    use gtstub, only: gts_array
     use mpi_f08
     implicit none
 
@@ -12,17 +13,17 @@ module halos
 
 contains
 
-    ! A hook of the granule: gets the address of one array, and fills its halo.
+    ! A hook of the granule: gets one array, and fills its halo.
     function exchange(data, arrays) bind(c) result(status)
         type(c_ptr), value :: data
-        type(c_ptr), intent(in) :: arrays(*)
+        type(gts_array), intent(in) :: arrays(*)
         integer(c_int) :: status
         type(ring_part), pointer :: part
         real(c_double), pointer :: x(:, :)
 
         call c_f_pointer(data, part)
-        call c_f_pointer(arrays(1), x, [part%cells + 2, part%levels])
-        call fill_halo(part, x)
+        call c_f_pointer(arrays(1)%data, x, [arrays(1)%strides(2), arrays(1)%shape(2)])
+        call fill_halo(part, x(:arrays(1)%shape(1), :))
         status = 0
     end function
 

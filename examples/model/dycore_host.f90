@@ -2,7 +2,8 @@
 !   dycore_host FOLDER STEPS    FOLDER is what the export has written; STEPS is even
 ! It reads both time levels of the model, makes the steps, and compares every element with Python's.
 module courant
-    use, intrinsic :: iso_c_binding, only: c_double, c_int, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int, c_ptr
+    use gtstub, only: gts_array
     implicit none
 
 contains
@@ -10,7 +11,7 @@ contains
     ! The model would take its number of substeps from the Courant number; here it stays the same.
     function courant_number(data, arrays) bind(c) result(status)
         type(c_ptr), value :: data
-        type(c_ptr), intent(in) :: arrays(*)
+        type(gts_array), intent(in) :: arrays(*)
         integer(c_int) :: status
 
         status = 0

@@ -11,12 +11,12 @@ module gtstub
         c_ptr, c_size_t
     use gtstub_errors, only: c_string, f_string, finish, gts_program, gts_runtime_error, gts_type_error, &
         gts_value_error
-    use gtstub_granules, only: gts_granule
+    use gtstub_granules, only: gts_array, gts_granule
     use gtstub_steps, only: gts_action, gts_bound_call, gts_set_scalar, gts_start, gts_step, gts_step_find, &
         gts_step_free, gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_unbind
     implicit none
     private
-    public :: gts_program, gts_profile, gts_checks, gts_bound_call, gts_action, gts_step, gts_granule
+    public :: gts_program, gts_profile, gts_checks, gts_bound_call, gts_action, gts_step, gts_array, gts_granule
     public :: gts_type_error, gts_value_error, gts_runtime_error
     public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
     public :: gts_start, gts_unbind, gts_set_scalar

@@ -3,11 +3,28 @@
 ! <name>_granule, whose type extends gts_granule by open(), bind(), get() and a procedure for each step.
 !
 module gtstub_granules
-    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_int, c_int16_t, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use gtstub_errors, only: c_string, finish
     implicit none
     private
-    public :: gts_granule
+    public :: gts_array, gts_granule
+
+    integer, parameter :: MAX_RANK = 6
+
+    ! An array that a hook gets: the address of its first element, and for each of its `rank` axes the number of elements
+    ! and their distance in memory, in elements. A pointer to an array of two axes with strides(1) = 1 is
+    !     call c_f_pointer(array%data, all, [array%strides(2), array%shape(2)])
+    !     pointer => all(:array%shape(1), :)
+    ! get() of the granule points to an array of any strides.
+    type, bind(c) :: gts_array
+        type(c_ptr) :: data
+        integer(c_int32_t), private :: dtype_and_device
+        integer(c_int16_t) :: rank
+        logical(c_bool) :: readonly
+        integer(c_int64_t), private :: origin(MAX_RANK)
+        integer(c_int64_t) :: shape(MAX_RANK), strides(MAX_RANK)
+        type(c_ptr), private :: dims(MAX_RANK)
+    end type
 
     ! A granule. It is closed until open() is called. A copy of it is the same granule.
     type :: gts_granule

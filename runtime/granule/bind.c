@@ -127,6 +127,7 @@ typedef struct bound {
     int64_t index_base;
     gts_step **steps; /* [step_count] */
     gts_step *all;
+    gts_hook_call *hook_calls;
 } bound;
 
 static GTS_COLD int refuse_memory(const gts_granule_descriptor *self)
@@ -211,18 +212,41 @@ static int bind_call(const bound *self, const gts_granule_step *step, uint32_t p
 
 /* ---- Steps ----------------------------------------------------------------------------------------------------- */
 
-static int add_hook(const bound *self, const gts_granule_position *at, gts_action *action)
+static int call_hook(void *data, void *const *arrays)
+{
+    gts_hook_call *const self = data;
+    for (uint32_t i = 0; i < self->count; ++i)
+        self->arrays[i].data = arrays[i];
+    return self->hook.function(self->hook.data, self->arrays);
+}
+
+/* Makes what a step calls in place of a hook; NULL when memory runs out. */
+static gts_hook_call *new_hook_call(bound *self, const gts_granule_position *at)
+{
+    gts_hook_call *const call = malloc(sizeof *call + at->array_count * sizeof *call->arrays);
+    if (call == NULL)
+        return NULL;
+    *call = (gts_hook_call){.next = self->hook_calls, .hook = self->hooks[at->index], .count = at->array_count};
+    for (uint32_t i = 0; i < at->array_count; ++i)
+        call->arrays[i] = self->arrays[at->arrays[i]];
+    self->hook_calls = call;
+    return call;
+}
+
+static int add_hook(bound *self, const gts_granule_position *at, gts_action *action)
 {
     const gts_granule_descriptor *const descriptor = self->granule->descriptor;
-    const gts_hook *const hook = &self->hooks[at->index];
+    gts_hook_call *const call = new_hook_call(self, at);
     void **const arrays = calloc(at->array_count + 1, sizeof *arrays);
-    if (arrays == NULL)
+    if (call == NULL || arrays == NULL) {
+        free(arrays);
         return refuse_memory(descriptor);
+    }
     for (uint32_t i = 0; i < at->array_count; ++i)
-        arrays[i] = self->arrays[at->arrays[i]].data;
+        arrays[i] = call->arrays[i].data;
     *action = (gts_action){
-        .array_function = hook->function,
-        .data = hook->data,
+        .array_function = call_hook,
+        .data = call,
         .name = descriptor->hooks[at->index],
         .arrays = arrays,
         .array_count = at->array_count,
@@ -230,7 +254,7 @@ static int add_hook(const bound *self, const gts_granule_position *at, gts_actio
     return 0;
 }
 
-static int make_actions(const bound *self, const gts_granule_step *step, gts_action *actions)
+static int make_actions(bound *self, const gts_granule_step *step, gts_action *actions)
 {
     for (uint32_t i = 0; i < step->count; ++i) {
         const gts_granule_position *const at = &step->positions[i];
@@ -239,7 +263,7 @@ static int make_actions(const bound *self, const gts_granule_step *step, gts_act
     return 0;
 }
 
-static int make_step(const bound *self, const gts_granule_step *step, gts_step **made)
+static int make_step(bound *self, const gts_granule_step *step, gts_step **made)
 {
     gts_action *const actions = calloc(step->count + 1, sizeof *actions);
     if (actions == NULL)
@@ -271,12 +295,17 @@ static int make_steps(bound *self)
     return status;
 }
 
-static void free_steps(const gts_granule_descriptor *descriptor, gts_step **steps, gts_step **all)
+static void free_steps(const gts_granule_descriptor *descriptor, gts_step **steps, gts_step **all, gts_hook_call *calls)
 {
     for (uint32_t i = 0; steps != NULL && i < descriptor->step_count; ++i)
         gts_step_free(&steps[i]);
     gts_step_free(all);
     free(steps);
+    while (calls != NULL) {
+        gts_hook_call *const next = calls->next;
+        free(calls);
+        calls = next;
+    }
 }
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
@@ -311,13 +340,14 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
     GTS_TRY(check_overlaps(descriptor, arrays, spans));
     bound new = {.granule = self, .arrays = arrays, .hooks = hooks, .index_base = index_base};
     if (make_steps(&new) != 0) {
-        free_steps(descriptor, new.steps, &new.all);
+        free_steps(descriptor, new.steps, &new.all, new.hook_calls);
         return -1;
     }
     gts_granule_unbind(self);
     memcpy(self->arrays, arrays, descriptor->array_count * sizeof *arrays);
     self->steps = new.steps;
     self->all = new.all;
+    self->hook_calls = new.hook_calls;
     return 0;
 }
 
@@ -345,8 +375,9 @@ void gts_granule_unbind(gts_granule *self)
 {
     if (self == NULL)
         return;
-    free_steps(self->descriptor, self->steps, &self->all);
+    free_steps(self->descriptor, self->steps, &self->all, self->hook_calls);
     self->steps = NULL;
+    self->hook_calls = NULL;
     for (uint32_t i = 0; self->arrays != NULL && i < self->descriptor->array_count; ++i) {
         if (self->descriptor->arrays[i].is_argument)
             self->arrays[i].data = NULL;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/refuse.h"
-#include "gtstub/granule.h"
+#include "gtstub/granule_descriptor.h"
 
 /* The memory of kept arrays: those that no step writes are shared with other processes. */
 typedef struct gts_kept {
@@ -12,6 +12,14 @@ typedef struct gts_kept {
     void *written; /* mapped privately: the arrays that are written, and those that are zero at the start */
     size_t written_size;
 } gts_kept;
+
+/* What a step calls in place of a hook. */
+typedef struct gts_hook_call {
+    struct gts_hook_call *next;
+    gts_hook hook;
+    uint32_t count;
+    gts_array arrays[]; /* [count], with the addresses of the call before */
+} gts_hook_call;
 
 struct gts_granule {
     const gts_granule_descriptor *descriptor;
@@ -23,6 +31,7 @@ struct gts_granule {
     gts_kept kept;
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */
+    gts_hook_call *hook_calls;
 };
 
 /*

@@ -73,12 +73,14 @@ static void write_arrays(gts_granule *granule)
 
 static int hook_calls;
 
-/* As Model.exchange() does; `data` is the distance of the rows. */
-static int exchange(void *data, void *const *arrays)
+/* As Model.exchange() does; `data` is the distance of the rows, which the array has, too. */
+static int exchange(void *data, const gts_array *arrays)
 {
     ++hook_calls;
     const size_t distance = *(const size_t *)data;
-    double *const w = arrays[0];
+    CHECK(arrays[0].rank == 2 && arrays[0].shape[0] == ROWS && arrays[0].shape[1] == LEVELS);
+    CHECK(arrays[0].strides[0] == (int64_t)distance && arrays[0].strides[1] == 1);
+    double *const w = arrays[0].data;
     for (size_t i = 0; i < LEVELS; ++i) {
         const double second = w[distance + i];
         w[i] = w[(ROWS - 2) * distance + i];
@@ -340,7 +342,7 @@ static void order(void)
 static gts_granule *running;
 static input bound;
 
-static int fail_once(void *data, void *const *arrays)
+static int fail_once(void *data, const gts_array *arrays)
 {
     return hook_calls == 0 ? (hook_calls = 1, 7) : exchange(data, arrays);
 }
@@ -367,7 +369,7 @@ static void *use_elsewhere(void *status)
     return NULL;
 }
 
-static int use(void *data, void *const *arrays)
+static int use(void *data, const gts_array *arrays)
 {
     const struct tiny_arguments arguments = arguments_of(&bound);
     refuses(tiny_run(running, 0.5), GTS_RUNTIME_ERROR, RUNNING);

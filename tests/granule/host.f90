@@ -2,6 +2,7 @@
 ! the elements of the input, whose axes are in the other order, and the output is in the order of Python.
 module model
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_funloc, c_int, c_int32_t, c_ptr
+    use gtstub, only: gts_array
     use tiny_granule, only: tiny_t
     implicit none
     private
@@ -53,9 +54,9 @@ contains
         call granule%bind(self%u, self%w, self%line, self%edges, self%vertices, self%v2e, c_funloc(exchange), 1)
     end subroutine
 
-    function exchange(data, pointers) bind(c) result(status)
+    function exchange(data, passed) bind(c) result(status)
         type(c_ptr), value :: data
-        type(c_ptr), intent(in) :: pointers(*)
+        type(gts_array), intent(in) :: passed(*)
         integer(c_int) :: status
         real(c_double), pointer :: w(:, :)
         real(c_double) :: second(LEVELS)
@@ -63,7 +64,9 @@ contains
         associate (unused => data)
         end associate
         hook_calls = hook_calls + 1
-        call c_f_pointer(pointers(1), w, [ROWS, LEVELS])
+        call check(passed(1)%rank == 2 .and. all(passed(1)%shape(:2) == [ROWS, LEVELS]), 'the shape of the array')
+        call check(all(passed(1)%strides(:2) == [1, ROWS]), 'the strides of the array')
+        call c_f_pointer(passed(1)%data, w, [ROWS, LEVELS])
         second = w(2, :)
         w(1, :) = w(ROWS - 1, :)
         w(ROWS, :) = second

@@ -68,7 +68,7 @@ def test_all_sections_move(halves: Halves, library: Library) -> None:
     touched: list[int] = []
 
     def touch(_data: Any, arrays: Any) -> int:
-        touched.append(arrays[0])
+        touched.append(arrays[0].data)
         library.array("a")[0, 0] += 1.0
         return 0
 

@@ -5,6 +5,7 @@
  * 04febed171d4b8169835472c7aeb5f31a248521573a54feda02780994279ba33; do not edit, export it again.
  */
 #include "diffusion_granule.h"
+#include "gtstub/granule_descriptor.h"
 
 /* ---- Arrays ---------------------------------------------------------------------------------------------------- */
 
@@ -646,4 +647,4 @@ GTS_EXPORT int diffusion_fortran_get(const gts_granule *granule, const char *nam
 }
 
 #endif
-/* gtstub: sha256 of the text above: 574c1c3a73c30cdc2693c178510cee36451b04c44d13f0ef2f19ad17c079aedf */
+/* gtstub: sha256 of the text above: 86681c600220fd89c3eae41c93988b354994fc4ebaa6053ab3a8e1bfc0909ee9 */

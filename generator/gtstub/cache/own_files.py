@@ -49,5 +49,5 @@ def _digest(part: Path) -> str:
 
 def _others() -> frozenset[Path]:
     """Templates and headers for pages about entries, and for granules, which are made of entries."""
-    headers = (install.INCLUDE / "gtstub" / name for name in ("granule.h", "fortran_granule.h"))
+    headers = (install.INCLUDE / "gtstub" / name for name in ("granule.h", "granule_descriptor.h", "fortran_granule.h"))
     return frozenset((*headers, install.TEMPLATES / "report", install.TEMPLATES / "granule"))

@@ -16,11 +16,11 @@ from gtstub.granule.description import Description, GranuleStep
 from gtstub.recorded.runtime import Array, refusal, runtime
 from gtstub.signature.dtypes import DTYPES, NUMBERS
 
-Function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+Function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Array))
 
 
 type HookFunction = Callable[[Any, Any], int]
-"""Gets the data of the hook, and the addresses of its arrays."""
+"""Gets the data of the hook, and its arrays."""
 
 
 class Hook(ctypes.Structure):

@@ -6,7 +6,7 @@
 #define GTSTUB_FORTRAN_GRANULE_H
 
 #include "gtstub/fortran_types.h"
-#include "gtstub/granule.h"
+#include "gtstub/granule_descriptor.h"
 
 /* Reads the descriptors of all arguments. */
 static inline int gts_fortran_granule_read(const gts_granule *granule, const gts_granule_descriptor *descriptor,
