@@ -1,5 +1,6 @@
 /* Binds granules: checks the arguments of the host, and makes steps of bound calls and hooks. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,16 +23,19 @@ static int check_argument(const gts_granule_descriptor *self, const gts_granule_
     if (given->device != GTS_CPU)
         return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "must be in memory of the CPU.");
     for (int32_t axis = 0; axis < wanted->rank; ++axis) {
-        if (given->dims[axis] != NULL && wanted->dims[axis] != NULL &&
-            strcmp(given->dims[axis], wanted->dims[axis]) != 0)
+        const char *const dim = wanted->dims[axis];
+        if (given->dims[axis] != NULL && dim != NULL && strcmp(given->dims[axis], dim) != 0)
             return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR,
-                                      "must have dimension '%s', not '%s', on axis %" PRId32 ".", wanted->dims[axis],
+                                      "must have dimension '%s', not '%s', on axis %" PRId32 ".", dim,
                                       given->dims[axis], axis);
-        if (given->shape[axis] != wanted->shape[axis])
+        if (given->shape[axis] != wanted->shape[axis]) {
+            char number[16];
+            (void)snprintf(number, sizeof number, "%" PRId32, axis);
             return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR,
                                       "must have %" PRId64
                                       " elements on axis '%s', as when it was exported, not %" PRId64 ".",
-                                      wanted->shape[axis], wanted->dims[axis], given->shape[axis]);
+                                      wanted->shape[axis], dim == NULL ? number : dim, given->shape[axis]);
+        }
     }
     size_t size;
     gts_extent extent;
@@ -104,17 +108,29 @@ static int take_arguments(const gts_granule_descriptor *self, const gts_array *g
     return 0;
 }
 
+/* The array of an argument, which is known by its number. */
+static const gts_granule_array_descriptor *argument_at(const gts_granule_descriptor *self, uint32_t argument)
+{
+    const gts_granule_array_descriptor *array = self->arrays;
+    while (!array->is_argument || argument-- > 0)
+        ++array;
+    return array;
+}
+
 int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
 {
     if (granule == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
-    const gts_granule_descriptor *const self = granule->descriptor;
-    for (uint32_t i = 0; i < self->array_count; ++i) {
-        if (self->arrays[i].is_argument && argument-- == 0)
-            return GTS_REFUSE_GRANULE(self, &self->arrays[i], GTS_TYPE_ERROR,
-                                      "is missing, or is not allocated or associated.");
-    }
-    return -1;
+    return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_TYPE_ERROR,
+                              "is missing, or is not allocated or associated.");
+}
+
+int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis)
+{
+    if (granule == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+    return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_VALUE_ERROR,
+                              "has a stride on axis %" PRId32 " that is no multiple of its element size.", axis);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
@@ -160,10 +176,23 @@ static gts_array array_for(const bound *self, const gts_granule_argument *argume
     return array;
 }
 
-/* Writes the `struct <name>_args` of a program, and says what its tables begin with. */
-static int fill_args(const bound *self, gts_program *program, const gts_granule_argument *arguments, char *args)
+/* Says what the tables of a program begin with: `base` for those of the host. */
+static int set_index_bases(const gts_granule_descriptor *descriptor, gts_program *program,
+                           const gts_granule_argument *arguments, int64_t base)
 {
-    const gts_granule_descriptor *const descriptor = self->granule->descriptor;
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &program->stub->leaves[i];
+        if (contract->kind == GTS_CONNECTIVITY &&
+            gts_set_index_base(program, contract->path,
+                               descriptor->arrays[arguments[i].index].is_argument ? base : 0) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Writes the `struct <name>_args` of a program. */
+static void fill_args(const bound *self, const gts_program *program, const gts_granule_argument *arguments, char *args)
+{
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
         const gts_contract *const contract = &program->stub->leaves[i];
         const gts_granule_argument *const from = &arguments[i];
@@ -178,11 +207,7 @@ static int fill_args(const bound *self, gts_program *program, const gts_granule_
         }
         const gts_array array = array_for(self, from);
         memcpy(to, &array, sizeof array);
-        const int64_t base = descriptor->arrays[from->index].is_argument ? self->index_base : 0;
-        if (contract->kind == GTS_CONNECTIVITY && gts_set_index_base(program, contract->path, base) != 0)
-            return -1;
     }
-    return 0;
 }
 
 static GTS_COLD int fail_to_bind(const bound *self, const gts_granule_step *step, uint32_t position,
@@ -203,7 +228,8 @@ static int bind_call(const bound *self, const gts_granule_step *step, uint32_t p
     void *const args = calloc(1, program->stub->args_size);
     if (args == NULL)
         return refuse_memory(self->granule->descriptor);
-    int status = fill_args(self, program, at->arguments, args);
+    fill_args(self, program, at->arguments, args);
+    int status = set_index_bases(self->granule->descriptor, program, at->arguments, self->index_base);
     if (status == 0)
         status = gts_bind(program, args, &action->call);
     free(args);
@@ -321,14 +347,17 @@ static int check_hooks(const gts_granule_descriptor *self, const gts_hook *hooks
     return 0;
 }
 
-/* Refuses to change a granule of which a step is running. */
-static int check_idle(const gts_granule *self)
+/* Says again what the tables of the host begin with, because an attempt to bind others has failed. */
+static void restore_index_base(const gts_granule *self)
 {
-    for (uint32_t i = 0; self->steps != NULL && i < self->descriptor->step_count; ++i) {
-        GTS_TRY(gts_step_enter(self->steps[i]));
-        gts_step_leave(self->steps[i]);
+    const gts_granule_descriptor *const descriptor = self->descriptor;
+    for (uint32_t step = 0; self->steps != NULL && step < descriptor->step_count; ++step) {
+        for (uint32_t position = 0; position < descriptor->steps[step].count; ++position) {
+            const gts_granule_position *const at = &descriptor->steps[step].positions[position];
+            if (at->arguments != NULL)
+                (void)set_index_bases(descriptor, self->programs[at->index], at->arguments, self->index_base);
+        }
     }
-    return 0;
 }
 
 static int bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks,
@@ -340,6 +369,9 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
     GTS_TRY(check_overlaps(descriptor, arrays, spans));
     bound new = {.granule = self, .arrays = arrays, .hooks = hooks, .index_base = index_base};
     if (make_steps(&new) != 0) {
+        const gts_error error = gts_own_error;
+        restore_index_base(self);
+        gts_own_error = error;
         free_steps(descriptor, new.steps, &new.all, new.hook_calls);
         return -1;
     }
@@ -348,6 +380,7 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
     self->steps = new.steps;
     self->all = new.all;
     self->hook_calls = new.hook_calls;
+    self->index_base = index_base;
     return 0;
 }
 
@@ -361,7 +394,7 @@ int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t inde
                              "The index base of granule '%s' must be 0 or 1, not %" PRId64 ".", descriptor->name,
                              index_base);
     GTS_TRY(check_hooks(descriptor, hooks));
-    GTS_TRY(check_idle(self));
+    GTS_TRY(gts_granule_check_idle(self));
     gts_array *const arrays = calloc(descriptor->array_count + 1, sizeof *arrays);
     span *const spans = calloc(descriptor->array_count + 1, sizeof *spans);
     const int status = arrays == NULL || spans == NULL ? refuse_memory(descriptor)

@@ -67,11 +67,14 @@ static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
     if (self == NULL)
         return NULL;
     self->descriptor = descriptor;
+    self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     self->programs = calloc(descriptor->program_count + 1, sizeof *self->programs); /* + 1: never of no bytes */
     self->arrays = calloc(descriptor->array_count + 1, sizeof *self->arrays);
     self->is_temporary = calloc(descriptor->array_count + 1, sizeof *self->is_temporary);
+    self->has_run = calloc(descriptor->step_count + 1, sizeof *self->has_run);
     self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
-    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->values == NULL) {
+    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->has_run == NULL ||
+        self->values == NULL) {
         gts_granule_close(&self);
         return NULL;
     }
@@ -118,6 +121,7 @@ void gts_granule_close(gts_granule **granule)
     free(self->programs);
     free(self->arrays);
     free(self->is_temporary);
+    free(self->has_run);
     free(self->values);
     free(self);
 }
@@ -132,17 +136,60 @@ static GTS_COLD int refuse_unbound(const gts_granule *self)
                          self->descriptor->name);
 }
 
+static GTS_COLD int refuse_after_fork(const gts_granule *self)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Granule '%s' was opened before this process was forked; open it again in the child.",
+                         self->descriptor->name);
+}
+
+static GTS_COLD int refuse_running(const gts_granule *self)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Granule '%s' is running, in another thread or because one of its hooks uses it.",
+                         self->descriptor->name);
+}
+
 static bool is_bound(const gts_granule *self)
 {
     return self != NULL && self->steps != NULL;
 }
 
-int gts_granule_run(gts_granule *self, uint32_t step)
+static bool is_of_parent(const gts_granule *self)
+{
+    return self->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+}
+
+/* Takes a bound granule for the caller alone. */
+static int enter(const gts_granule *self)
 {
     if (GTS_UNLIKELY(!is_bound(self)))
         return refuse_unbound(self);
-    self->has_run = true;
-    return gts_step_run(self->steps[step]);
+    if (GTS_UNLIKELY(is_of_parent(self)))
+        return refuse_after_fork(self);
+    return GTS_LIKELY(gts_step_enter(self->all) == 0) ? 0 : refuse_running(self);
+}
+
+int gts_granule_check_idle(const gts_granule *self)
+{
+    if (self == NULL)
+        return refuse_unbound(self);
+    if (is_of_parent(self))
+        return refuse_after_fork(self);
+    if (self->steps == NULL)
+        return 0;
+    GTS_TRY(enter(self));
+    gts_step_leave(self->all);
+    return 0;
+}
+
+int gts_granule_run(gts_granule *self, uint32_t step)
+{
+    GTS_TRY(enter(self));
+    self->has_run[step] = true;
+    const int status = gts_step_run(self->steps[step]);
+    gts_step_leave(self->all);
+    return status;
 }
 
 int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
@@ -153,6 +200,7 @@ int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
     const size_t size = gts_dtype_size(scalar->dtype);
     if (GTS_LIKELY(memcmp(&self->values[index], value, size) == 0))
         return 0;
+    GTS_TRY(gts_granule_check_idle(self));
     GTS_TRY(gts_step_set_scalar(self->all, scalar->name, scalar->dtype, value));
     memcpy(&self->values[index], value, size);
     return 0;
@@ -170,10 +218,35 @@ static int find_array(const gts_granule *self, const char *name, uint32_t *index
                          name);
 }
 
-/* Refuses to look at a temporary, or to give its memory to another array, before a step has written it. */
+/* Whether a program at a position has an array, or a section of it. */
+static bool has_array(const gts_granule *self, const gts_granule_position *position, uint32_t index)
+{
+    const gts_granule_argument *const arguments = position->arguments;
+    const uint32_t count = arguments == NULL ? 0 : self->programs[position->index]->stub->leaf_count;
+    for (uint32_t i = 0; i < count; ++i) {
+        if ((arguments[i].source == GTS_WHOLE || arguments[i].source == GTS_SECTION) && arguments[i].index == index)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a step that has an array has run. */
+static bool was_written(const gts_granule *self, uint32_t index)
+{
+    for (uint32_t i = 0; i < self->descriptor->step_count; ++i) {
+        const gts_granule_step *const step = &self->descriptor->steps[i];
+        for (uint32_t position = 0; self->has_run[i] && position < step->count; ++position) {
+            if (has_array(self, &step->positions[position], index))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Refuses to look at a temporary before a step has written it. */
 static int check_content(const gts_granule *self, uint32_t index)
 {
-    if (!self->is_temporary[index] || self->has_run)
+    if (!self->is_temporary[index] || was_written(self, index))
         return 0;
     const char *const name = self->descriptor->arrays[index].name;
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
@@ -204,29 +277,49 @@ int gts_granule_refuse_pointer(const gts_granule *self, const char *name, gts_dt
         name, self->descriptor->name, gts_dtype_name(array.dtype), array.rank, gts_dtype_name(dtype), rank);
 }
 
+#define REFUSE_SWAP(self, a, b, reason)                                                                                \
+    gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays '%s' and '%s' of granule '%s' cannot be swapped: " reason,  \
+                  (self)->arrays[a].name, (self)->arrays[b].name, (self)->name)
+
+/* Whether an array that a step writes would get memory that is read-only. */
+static bool would_be_readonly(const gts_granule *self, uint32_t array, uint32_t other)
+{
+    return self->descriptor->arrays[array].written && self->arrays[other].readonly;
+}
+
+static int check_swap(const gts_granule *self, uint32_t a, uint32_t b)
+{
+    const gts_granule_descriptor *const descriptor = self->descriptor;
+    const gts_array *const first = &self->arrays[a], *const second = &self->arrays[b];
+    if (a == b)
+        return REFUSE_SWAP(descriptor, a, b, "they are the same.");
+    if (descriptor->arrays[a].is_argument != descriptor->arrays[b].is_argument)
+        return REFUSE_SWAP(descriptor, a, b,
+                           "one is an argument, whose memory is the host's, and the granule keeps the other one.");
+    if (self->is_temporary[a] != self->is_temporary[b])
+        return REFUSE_SWAP(descriptor, a, b,
+                           "one is a temporary, whose elements that no step writes have no values. Export the granule "
+                           "with both in kept={...}.");
+    if (!gts_have_one_layout(first, second))
+        return REFUSE_SWAP(descriptor, a, b, "they differ in type, size or stride.");
+    if (gts_overlap(first, second))
+        return REFUSE_SWAP(descriptor, a, b, "they share elements.");
+    if (would_be_readonly(self, a, b) || would_be_readonly(self, b, a))
+        return REFUSE_SWAP(
+            descriptor, a, b,
+            "one is read-only, and a step writes the other one. Export the granule with both in kept={...}.");
+    return 0;
+}
+
 int gts_granule_swap(gts_granule *self, const char *a, const char *b)
 {
     uint32_t first = 0, second = 0;
     if (!is_bound(self))
         return refuse_unbound(self);
+    GTS_TRY(gts_granule_check_idle(self));
     GTS_TRY(find_array(self, a, &first));
     GTS_TRY(find_array(self, b, &second));
-    GTS_TRY(check_content(self, first));
-    GTS_TRY(check_content(self, second));
-    if (self->descriptor->arrays[first].is_argument != self->descriptor->arrays[second].is_argument)
-        return gts_error_set(
-            &gts_own_error, GTS_VALUE_ERROR,
-            "Arrays '%s' and '%s' of granule '%s' cannot be swapped: one is an argument, whose memory is "
-            "the host's, and the granule keeps the other one.",
-            a, b, self->descriptor->name);
-    if (first == second)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Array '%s' of granule '%s' cannot be swapped with itself.", a, self->descriptor->name);
-    if (!gts_have_one_layout(&self->arrays[first], &self->arrays[second]))
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays '%s' and '%s' of granule '%s' cannot be swapped: they differ in type, size or "
-                             "stride.",
-                             a, b, self->descriptor->name);
+    GTS_TRY(check_swap(self, first, second));
     GTS_TRY(gts_step_swap_arrays(self->all, &self->arrays[first], &self->arrays[second]));
     const gts_array old = self->arrays[first];
     self->arrays[first] = self->arrays[second];

@@ -119,8 +119,8 @@ static int map_written(gts_kept *kept, int file, const gts_granule_descriptor *s
     return 0;
 }
 
-/* The address of a place, and the bytes from there to the end of its part; NULL if there is no such part. */
-static char *find_place(const gts_kept *kept, const place *at, uint64_t *size)
+/* Finds the address of a place, and the bytes from there to the end of its part; false if there is no such place. */
+static bool find_place(const gts_kept *kept, const place *at, char **address, uint64_t *size)
 {
     const head *const found = kept->file;
     char *const file = (char *)kept->file + found->head_size;
@@ -128,9 +128,10 @@ static char *find_place(const gts_kept *kept, const place *at, uint64_t *size)
     char *const zeros = (char *)kept->written + found->written_size;
     char *const parts[] = {NULL, file, kept->written, zeros, zeros};
     if (at->part == OF_HOST || at->part > IS_TEMPORARY || at->offset > sizes[at->part])
-        return NULL;
+        return false;
     *size = sizes[at->part] - at->offset;
-    return parts[at->part] + at->offset;
+    *address = parts[at->part] + at->offset;
+    return true;
 }
 
 static int set_addresses(const gts_kept *kept, const gts_granule_descriptor *self, const char *folder,
@@ -143,10 +144,10 @@ static int set_addresses(const gts_kept *kept, const gts_granule_descriptor *sel
         size_t size;
         gts_extent extent;
         uint64_t room;
-        char *const first = find_place(kept, &found->places[i], &room);
+        char *first;
         const bool is_constant = found->places[i].part == IS_CONSTANT;
-        if (first == NULL || !gts_measure(&arrays[i], &size, &extent) || (uint64_t)(extent.high - extent.low) > room ||
-            (is_constant && self->arrays[i].written))
+        if (!find_place(kept, &found->places[i], &first, &room) || !gts_measure(&arrays[i], &size, &extent) ||
+            (uint64_t)(extent.high - extent.low) > room || (is_constant && self->arrays[i].written))
             return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "is damaged: array '%s' has no place in it.",
                                    self->arrays[i].name);
         arrays[i].data = first - extent.low;

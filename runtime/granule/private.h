@@ -23,11 +23,13 @@ typedef struct gts_hook_call {
 
 struct gts_granule {
     const gts_granule_descriptor *descriptor;
-    gts_program **programs; /* [program_count] */
-    gts_array *arrays;      /* [array_count], as they are now; an argument has no memory before it is bound */
-    uint64_t *values;       /* [scalar_count], each in the first bytes of an element */
-    bool *is_temporary;     /* [array_count]: each step overwrites the array before it reads it */
-    bool has_run;           /* a step has begun to run since the granule was opened */
+    gts_program **programs;  /* [program_count] */
+    gts_array *arrays;       /* [array_count], as they are now; an argument has no memory before it is bound */
+    uint64_t *values;        /* [scalar_count], each in the first bytes of an element */
+    bool *is_temporary;      /* [array_count]: each step overwrites the array before it reads it */
+    bool *has_run;           /* [step_count]: the step has begun to run since the granule was opened */
+    unsigned int generation; /* gts_forks when the granule was opened */
+    int64_t index_base;      /* of the tables that are bound */
     gts_kept kept;
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */
@@ -41,6 +43,9 @@ struct gts_granule {
 int gts_kept_map(gts_kept *, const gts_granule_descriptor *, const char *folder, gts_array *arrays, bool *is_temporary);
 
 void gts_kept_unmap(gts_kept *);
+
+/* Refuses a granule that is not open, that a parent process has opened, or of which a step is running. */
+int gts_granule_check_idle(const gts_granule *);
 
 /* The first feature of a list, separated by blanks, that this CPU lacks; of length 0 if it has all or they are not known. */
 size_t gts_lacks_feature(const char *needed, const char **lacking);

@@ -277,7 +277,7 @@ def test_a_folder_that_exists(model: Model, tmp_path: Path) -> None:
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "own").write_text("mine", encoding="utf-8")
-    granule = model.granule(steps={"first": model.first}, arguments={})
+    granule = model.granule(steps={"first": model.first}, arguments={}, hooks={})
     for force in (False, True):
         with pytest.raises(GranuleError, match=r"tiny' exists: it has no granule, which could be replaced\."):
             granule.export(folder, force=force)

@@ -92,8 +92,8 @@ def test_a_refused_swap_changes_nothing(halves: Halves, library: Library) -> Non
     library.bind(own, {"touch": lambda _data, _arrays: 0})
     assert runtime().gts_granule_swap(library._handle, b"b", b"out") == -1
     assert str(refusal()) == (
-        "Step 'g_step' cannot be changed at position 1, program 'mix': Argument 'out' of program 'mix' is written by "
-        "the program and must not be read-only. Nothing has changed."
+        "Arrays 'b' and 'out' of granule 'g' cannot be swapped: one is read-only, and a step writes the other one. "
+        "Export the granule with both in kept={...}."
     )
     assert library.array("b").ctypes.data == own["b"].ctypes.data
     (step,) = library._description.steps

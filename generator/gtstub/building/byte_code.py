@@ -28,17 +28,19 @@ PACKAGES = ("gt4py", "dace")
 def byte_code_directory() -> Path | None:
     """
     The directory for the byte code of processes that build, marked as used. None if Python finds the byte code of
-    `PACKAGES`, or may write it, where it keeps it; or if the directory cannot be made, or somebody who is not trusted
-    could have written it.
+    `PACKAGES`, or may write it, where it keeps it; or if the directory cannot be made, or another user could have
+    written it.
     """
     if all(map(_has_byte_code, PACKAGES)):
         return None
     directory = open_cache().root / BYTE_CODE / _name()
     try:
         make_directory(directory.parent, exist_ok=True)
-        make_directory(directory, 0o700, exist_ok=True)
+        directory.mkdir(0o700, exist_ok=True)
         check_root(directory.parent)
         check_root(directory)
+        if directory.stat().st_uid != os.geteuid() or directory.stat().st_mode & 0o077:
+            return None
         os.utime(directory)
     except (OSError, TrustError):
         return None

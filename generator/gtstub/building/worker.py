@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import Pipe, connection, spawn
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +33,21 @@ INTERRUPTED = (128 + signal.SIGINT, -signal.SIGINT)
 """The exit status of a worker that was interrupted, and that of one that had not begun to serve."""
 
 _is_worker = False
+
+
+@contextlib.contextmanager
+def _without_sigpipe() -> Iterator[None]:
+    """
+    Makes writing to a worker that has ended an OSError also in hosts that embed Python: SIGPIPE may end them, because
+    such a Python leaves signals as they are.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+    try:
+        yield
+    finally:
+        if signal.SIGPIPE not in before:
+            signal.sigtimedwait({signal.SIGPIPE}, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class UnfitError(CacheError):
@@ -109,7 +124,9 @@ class Worker:
         Sends a call; with `main` the worker imports the main module of this process before it reads the call. Raises
         OSError if the worker has ended.
         """
-        self.pipe.send_bytes(pickle.dumps((_main_module() if main else None, pickle.dumps((function, args, kwargs)))))
+        call = pickle.dumps((_main_module() if main else None, pickle.dumps((function, args, kwargs))))
+        with _without_sigpipe():
+            self.pipe.send_bytes(call)
 
     def receive(self) -> Reply:
         """Waits for the next reply. Raises EOFError or OSError if the worker has ended."""
@@ -123,7 +140,7 @@ class Worker:
 
     def end(self) -> None:
         """Ends the worker, which is not to have a call, and waits for its end."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), _without_sigpipe():
             self.pipe.send_bytes(b"")  # and not just closes the pipe, of which a forked process may have this end, too
         self.pipe.close()
         self._wait()

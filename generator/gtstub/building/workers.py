@@ -83,7 +83,13 @@ class Workers:
                 self._active += 1
                 self._threads = [thread for thread in self._threads if thread.is_alive()]
                 self._threads.append(threading.Thread(target=self._work, name="gtstub builds", daemon=True))
-                self._threads[-1].start()
+                try:
+                    self._threads[-1].start()
+                except BaseException:
+                    self._active -= 1
+                    self._threads.pop()
+                    self._waiting.remove(job)
+                    raise
         return job.future
 
     def hurry(self, future: Future[Any]) -> None:
@@ -134,7 +140,8 @@ class Workers:
                     return
                 job = self._waiting.popleft()
                 if employed is None and self._idle:
-                    fit = (each for each in self._idle if each.has == job.needs)
+                    # The one that was used last: one that is idle for long ends.
+                    fit = (each for each in reversed(self._idle) if each.has == job.needs)
                     employed = next(fit, self._idle[-1])
                     self._idle.remove(employed)
             if not job.future.set_running_or_notify_cancel():
@@ -181,6 +188,7 @@ class Workers:
                 while (reply := worker.receive()).state == "begun":
                     pass
                 if reply.state != "done":
+                    worker.end()  # so that no later call finds it, as if it were prepared
                     return reply
             worker.send(job.function, *job.args, main=main, **job.kwargs)
             worker.receive()

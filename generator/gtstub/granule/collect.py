@@ -51,6 +51,7 @@ class _Array:
     dims: tuple[str, ...] = ()
     is_argument: bool = False
     is_table: bool = False
+    is_field: bool = False
     written: bool = False
     uses: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
@@ -113,6 +114,7 @@ class _Collector:
         self._add_kept(found)
         made = tuple(self._step(name, step) for name, step in steps.items())
         self._check_tables(made)
+        self._check_hooks(made)
         self._name_kept(kept)
         names = Names(reserved_names(self._name, steps))
         description = Description(
@@ -230,6 +232,10 @@ class _Collector:
         arrays, values = call.arrays, call.arguments
         arguments = []
         for leaf in plan.leaves:
+            if leaf.name in self._scalars and leaf.name != leaf.path:
+                raise place.refusal(f"argument '{leaf.path}' is also called '{leaf.name}', which is a scalar")
+            if leaf.path in self._scalars and not isinstance(leaf, ScalarLeaf | StaticLeaf):
+                raise place.refusal(f"argument '{leaf.path}' has the name of a scalar, but is an array or a function")
             match leaf:
                 case FieldLeaf():
                     arguments.append(Argument(leaf.path, self._array(place, leaf, arrays[leaf.path])))
@@ -252,8 +258,9 @@ class _Collector:
         array.uses.append((place.program, leaf.path))
         array.written |= leaf.array.written
         array.is_table |= leaf.is_connectivity
-        if not array.dims or value.section is None:
-            array.dims = tuple(axis.dim for axis in leaf.axes) if value.section is None else array.dims
+        array.is_field |= not leaf.is_connectivity
+        if not array.dims and value.section is None:
+            array.dims = tuple(axis.dim for axis in leaf.axes)
         return dataclasses.replace(value, origin=origin if any(origin) else ())
 
     def _value(self, place: _Place, leaf: ScalarLeaf, given: Any) -> Constant | Variable:
@@ -296,8 +303,20 @@ class _Collector:
         made = GranuleProgram(program.name, f"programs/{folder}", program.program_digest, program.sdfg_digest)
         return made, plan
 
+    def _check_hooks(self, steps: Sequence[GranuleStep]) -> None:
+        used = {call.hook for step in steps for call in step.positions if isinstance(call, HookCall)}
+        for number, name in enumerate(self._hooks):
+            if number not in used:
+                raise GranuleError(f"No step of granule '{self._name}' has the function of hook '{name}'.")
+
     def _check_tables(self, steps: Sequence[GranuleStep]) -> None:
         """Refuses a program that gets a table of the host at one place, and a kept one for it at another place."""
+        for array in self._arrays:
+            if array.is_argument and array.is_table and array.is_field:
+                raise GranuleError(
+                    f"Argument '{array.name}' of granule '{self._name}' is a table of one program and a field of "
+                    f"another, which would get the host's indices as they are: leave it out, and the granule keeps it."
+                )
         programs = list(self._programs.values())
         kinds: dict[tuple[int, str], bool] = {}
         for step in steps:
@@ -352,7 +371,7 @@ def _number(value: Any) -> bool | int | float:
 
 def _described(array: _Array) -> GranuleArray:
     layout = array.layout
-    dims = array.dims or tuple(f"axis {axis}" for axis in range(len(layout.shape)))
+    dims = array.dims or ("",) * len(layout.shape)
     return GranuleArray(
         array.name, layout.dtype, dims, layout.shape, layout.strides, array.is_argument, array.is_table, array.written
     )

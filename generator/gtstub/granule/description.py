@@ -91,7 +91,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class HookCall:
-    """A call of a hook, which gets the addresses of arrays."""
+    """A call of a hook, which gets arrays."""
 
     hook: int
     arrays: tuple[int, ...]
@@ -146,6 +146,12 @@ class Description:
         calls = (each for each in step.positions if isinstance(each, Call))
         values = (argument.value for call in calls for argument in call.arguments)
         return tuple(sorted({value.scalar for value in values if isinstance(value, Variable)}))
+
+    def arrays_of(self, step: GranuleStep) -> frozenset[int]:
+        """The arrays that programs of a step have, by their numbers."""
+        calls = (each for each in step.positions if isinstance(each, Call))
+        values = (argument.value for call in calls for argument in call.arguments)
+        return frozenset(value.array for value in values if isinstance(value, ArrayValue))
 
     @property
     def has_tables(self) -> bool:

@@ -33,6 +33,7 @@ from gtstub.util.canonical import sha256
 def export(
     collected: Collected,
     temporaries: Collection[int],
+    writable: Collection[int],
     actions: Mapping[str, Sequence[Any]],
     folder: Path,
     *,
@@ -40,9 +41,9 @@ def export(
     progress: Callable[[str], object],
 ) -> None:
     """
-    Writes a granule, without the values of `temporaries`. `actions` are those of the steps, flat. `force` replaces a
-    folder that has a granule. `progress` gets what is done next. Raises GranuleError, CacheError or OSError; then the
-    folder is as before.
+    Writes a granule, without the values of `temporaries`, and with memory that can be written for `writable`. `actions`
+    are those of the steps, flat. `force` replaces a folder that has a granule. `progress` gets what is done next.
+    Raises GranuleError, CacheError or OSError; then the folder is as before.
     """
     folder = folder.absolute()
     if folder.exists() and not (force and (folder / FILE).is_file()):
@@ -55,7 +56,7 @@ def export(
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        _write(collected, temporaries, actions, aside, progress)
+        _write(collected, temporaries, writable, actions, aside, progress)
         verify(aside, progress)
         _put(aside, folder)
     finally:
@@ -65,6 +66,7 @@ def export(
 def _write(
     collected: Collected,
     temporaries: Collection[int],
+    writable: Collection[int],
     actions: Mapping[str, Sequence[Any]],
     folder: Path,
     progress: Callable[[str], object],
@@ -80,9 +82,10 @@ def _write(
     for program, entry in zip(description.programs, collected.entries, strict=True):
         features |= set(Entry(entry).verify().machine.cpu)
         shutil.copytree(entry, folder / program.folder)
-    size = sum(layout.bytes for number, layout in enumerate(collected.layouts) if number not in temporaries)
+    stored = {n for n, array in enumerate(description.arrays) if not array.is_argument} - set(temporaries)
+    size = sum(layout.bytes for number, layout in enumerate(collected.layouts) if number in stored)
     progress(f"Writing kept arrays (up to {size / 1e6:.1f} MB)")
-    write_kept(folder, description, digest, collected.layouts, temporaries, features)
+    write_kept(folder, description, digest, collected.layouts, temporaries, writable, features)
     progress("Running the steps in Python")
     recorded = recording.record(description, collected.layouts, temporaries, actions)
     recording.write(folder, recorded)
@@ -98,7 +101,7 @@ def _put(aside: Path, folder: Path) -> None:
     folder.rename(old)
     try:
         aside.rename(folder)
-    except OSError:
+    except BaseException:
         old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -58,6 +58,8 @@ class Granule:
         self._steps = dict(steps)
         self._arguments = dict(arguments or {})
         self._scalars = dict(scalars) if isinstance(scalars, Mapping) else {each: each for each in scalars}
+        if len(set(self._scalars.values())) < len(self._scalars):
+            raise GranuleError(f"Two scalars of granule '{name}' are the same argument of programs.")
         self._hooks = dict(hooks or {})
         self._kept = kept
         self._collect()
@@ -79,8 +81,10 @@ class Granule:
         path = Path(folder)
         actions = {name: list(flat_actions(step)) for name, step in self._steps.items()}
         collected = self._collect()
-        left_out = temporaries(collected, self._named())
-        export(collected, left_out, actions, path, force=force, progress=progress or (lambda _: None))
+        named = self._named()
+        left_out = temporaries(collected, named)
+        writable = {number for number, layout in enumerate(collected.layouts) if layout in named}
+        export(collected, left_out, writable, actions, path, force=force, progress=progress or (lambda _: None))
         return path
 
     def _named(self) -> set[Layout]:

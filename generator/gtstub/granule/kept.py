@@ -41,13 +41,15 @@ def write_kept(
     digest: str,
     layouts: Sequence[Layout],
     temporaries: Collection[int],
+    writable: Collection[int],
     features: Iterable[str],
 ) -> None:
     """
-    Writes the values that the arrays have now, except `temporaries`, which begin as zero. `features` are those that the
+    Writes the values that the arrays have now, except `temporaries`, which begin as zero. The memory of `writable`
+    arrays can be written also if no step writes them, so that they can be swapped. `features` are those that the
     programs need of the CPU. Raises OSError.
     """
-    places, ends = _places(description, layouts, temporaries)
+    places, ends = _places(description, layouts, temporaries, writable)
     text = " ".join(sorted(features)).encode() + b"\0"
     head_size = HEAD.size + len(places) * PLACE.size + len(text)
     head_size, *sizes = (-(-each // PART) * PART for each in (head_size, *ends[1:]))
@@ -64,7 +66,7 @@ def write_kept(
 
 
 def _places(
-    description: Description, layouts: Sequence[Layout], temporaries: Collection[int]
+    description: Description, layouts: Sequence[Layout], temporaries: Collection[int], writable: Collection[int]
 ) -> tuple[list[_Place], list[int]]:
     """The places of all arrays, and the ends of the parts. Arrays that begin as zero have no bytes in the file."""
     ends = [0, 0, 0, 0]
@@ -74,7 +76,7 @@ def _places(
             places.append(_Place(OF_HOST, 0, layout))
             continue
         is_zero = number in temporaries or not layout.raw().any()
-        part = IS_ZERO if is_zero else IS_WRITTEN if array.written else IS_CONSTANT
+        part = IS_ZERO if is_zero else IS_WRITTEN if array.written or number in writable else IS_CONSTANT
         begin = -(-ends[part] // ALIGNMENT) * ALIGNMENT
         places.append(_Place(IS_TEMPORARY if number in temporaries else part, begin, layout))
         ends[part] = begin + layout.bytes

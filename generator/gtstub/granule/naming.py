@@ -94,7 +94,8 @@ def layout_of(value: Any) -> Layout | None:
     if isinstance(array, np.generic) or not hasattr(array, "__array_interface__"):
         return None
     read = np.asarray(array)
-    return Layout.of(read) if read.ndim > 0 else None
+    is_plain = str(read.dtype) in DTYPES and all(stride % read.dtype.itemsize == 0 for stride in read.strides)
+    return Layout.of(read) if read.ndim > 0 and is_plain else None
 
 
 def _arrays(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Layout]]:
@@ -139,6 +140,8 @@ def check_name(kind: str, name: str, granule: str) -> None:
 def check_names(granule: str, steps: Iterable[str], hooks: Iterable[str], arguments: Iterable[str]) -> None:
     """Raises GranuleError for the first name with which the code of a granule would not compile."""
     check_name("granule", granule, granule)
+    if f"{granule.lower()}_" in PREFIXES:
+        raise GranuleError(f"The name of granule '{granule}' is that of the runtime: choose another one.")
     reserved = reserved_names(granule, steps)
     of_steps = Names()
     for step in steps:

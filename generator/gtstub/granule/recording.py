@@ -190,13 +190,14 @@ def read(folder: Path) -> Recording:
         with np.load(folder / VALUES, allow_pickle=False) as file:
             values = {name: file[name] for name in file.files}
         digests = json.loads((folder / DIGESTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        start, after = digests["start"], digests["after"]
+    except (OSError, ValueError, EOFError, BadZipFile, KeyError, TypeError) as error:
         raise GranuleError(f"The granule in '{folder}' has no recording to compare with: {error}.") from error
     return Recording(
         {name.removeprefix("argument/"): each for name, each in values.items() if name.startswith("argument/")},
         dict(_hooks(values)),
-        digests["start"],
-        digests["after"],
+        start,
+        after,
     )
 
 

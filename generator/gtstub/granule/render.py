@@ -88,7 +88,7 @@ def _type(dtype: DType) -> str:
 def _argument(array: GranuleArray) -> FortranArgument:
     intent = "inout" if array.written else "in"
     axes = ", ".join(":" * len(array.shape))
-    sizes = ", ".join(f"{dim}: {size}" for dim, size in zip(array.dims, array.shape, strict=True))
+    sizes = ", ".join(f"{dim}: {size}" if dim else f"{size}" for dim, size in zip(array.dims, array.shape, strict=True))
     attributes, name = f"{_type(array.dtype)}, intent({intent}), target ::", f"{array.name}({axes})"
     is_long = len(attributes) + len(name) > LONGEST_DECLARATION
     return FortranArgument(

@@ -70,7 +70,10 @@ def _verify_step(
                     f"a file in '{folder}' was changed."
                 )
         granule.run(step)
-        for array in description.arrays:
+        has = description.arrays_of(step)
+        for number, array in enumerate(description.arrays):
+            if number not in has and array.name not in recording.start:
+                continue  # a temporary of other steps
             if digest_of(granule.array(array.name)) != recording.after[step.name][array.name]:
                 raise GranuleError(
                     f"Granule '{description.name}' does not do what its steps do in Python: array '{array.name}' "

@@ -24,6 +24,8 @@ static inline int gts_fortran_granule_read(const gts_granule *granule, const gts
         const int64_t size = (int64_t)gts_dtype_size(descriptor->arrays[i].dtype);
         *to = (gts_array){.data = from->base_addr, .dtype = dtype, .device = GTS_CPU, .rank = from->rank};
         for (int32_t axis = 0; axis < from->rank && axis < GTS_MAX_RANK; ++axis) {
+            if (from->dim[axis].sm % size != 0)
+                return gts_granule_refuse_stride(granule, argument - 1, axis);
             to->shape[axis] = from->dim[axis].extent;
             to->strides[axis] = from->dim[axis].sm / size;
         }

@@ -20,7 +20,7 @@ typedef struct gts_granule_array_descriptor {
     bool written;                   /**< a step writes it */
     int64_t shape[GTS_MAX_RANK];    /**< number of elements on each axis */
     int64_t strides[GTS_MAX_RANK];  /**< in elements; not used for an argument */
-    const char *dims[GTS_MAX_RANK]; /**< names of the dimensions */
+    const char *dims[GTS_MAX_RANK]; /**< names of the dimensions; NULL where no program has named them */
 } gts_granule_array_descriptor;
 
 /** A part of an array that is passed as an array of its own: axis i of it is axis `axis[i]` of the whole. */
@@ -142,6 +142,16 @@ GTS_EXPORT int gts_granule_run(gts_granule *granule, uint32_t step);
  * @return -1
  */
 GTS_EXPORT int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument);
+
+/**
+ * Refuses an array of a Fortran host whose stride is no multiple of its element size.
+ *
+ * @param granule   open
+ * @param argument  number among the arguments
+ * @param axis      with the stride
+ * @return -1
+ */
+GTS_EXPORT int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis);
 
 /**
  * Refuses a pointer of Fortran that cannot point to an array.

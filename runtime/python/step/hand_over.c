@@ -21,17 +21,17 @@ static GTS_COLD void keep_exception(PyObject *where, bool is_call)
     else
         (void)PyOS_snprintf(message, sizeof message, "%.100s%s%.700s%s", Py_TYPE(exception)->tp_name,
                             *end == '\0' ? "" : ": ", reason == NULL ? "" : reason, *end == '.' ? "" : ".");
-    (void)gts_step_set_error(PyErr_GivenExceptionMatches(exception, PyExc_TypeError)    ? GTS_TYPE_ERROR
-                             : PyErr_GivenExceptionMatches(exception, PyExc_ValueError) ? GTS_VALUE_ERROR
-                                                                                        : GTS_RUNTIME_ERROR,
-                             message);
     Py_XDECREF(text);
     PyObject *const traceback = PyException_GetTraceback(exception);
     Py_XDECREF(traceback);
+    const gts_error_kind kind = PyErr_GivenExceptionMatches(exception, PyExc_TypeError)    ? GTS_TYPE_ERROR
+                                : PyErr_GivenExceptionMatches(exception, PyExc_ValueError) ? GTS_VALUE_ERROR
+                                                                                           : GTS_RUNTIME_ERROR;
     PyErr_SetRaisedException(exception);
     if (traceback != NULL)
         PyErr_WriteUnraisable(where);
     PyErr_Clear();
+    (void)gts_step_set_error(kind, message); /* now, because sys.unraisablehook may use gtstub */
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------- */
@@ -48,10 +48,16 @@ static int run_inside(gts_step *step)
     return status;
 }
 
+/* Whether a call of a step is a run of it: a subclass may have a __call__ of its own. */
+static bool is_plain(const gts_step *step)
+{
+    return Py_TYPE((PyObject *)step->owner)->tp_call == PyVectorcall_Call;
+}
+
 /* Does an action that needs the GIL. */
 static GTS_NOINLINE int act(const gts_position *at)
 {
-    if (at->role->step != NULL)
+    if (at->role->step != NULL && is_plain(at->role->step))
         return run_inside(at->role->step);
     const PyGILState_STATE gil = PyGILState_Ensure();
     const int status = gts_py_act(at);
@@ -139,6 +145,12 @@ PyObject *gts_py_hand_over(PyObject *module, PyObject *args)
     if (have_steps_ended)
         return PyErr_Format(PyExc_RuntimeError, "Step '%s' cannot be handed over at the end of the interpreter.",
                             step->name);
+    if (Py_TYPE(object)->tp_call != PyVectorcall_Call)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "Step '%s' cannot be handed over: its class '%s' has a '__call__' of its own, which C would "
+            "not call.",
+            step->name, Py_TYPE(object)->tp_name);
     step->host = &HOST;
     if (gts_step_hand_over(step, name) != 0)
         return gts_py_answer(-1);

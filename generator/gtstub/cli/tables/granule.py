@@ -32,7 +32,7 @@ def _summary(description: Description) -> str:
 
 def _arrays(description: Description) -> Iterator[tuple[str, ...]]:
     for array in description.arrays:
-        sizes = ", ".join(f"{dim} {size}" for dim, size in zip(array.dims, array.shape, strict=True))
+        sizes = ", ".join(f"{dim} {size}".strip() for dim, size in zip(array.dims, array.shape, strict=True))
         notes = [text for text, holds in (("table", array.is_table), ("written", array.written)) if holds]
         memory = "argument" if array.is_argument else "kept"
         size = Layout(0, array.dtype, array.shape, array.strides).bytes

@@ -9,8 +9,7 @@ own backends are built as before.
 from __future__ import annotations
 
 import concurrent.futures
-import functools
-import os
+import multiprocessing
 import threading
 from typing import Any
 
@@ -21,6 +20,14 @@ from gtstub.building.pending import done
 from gtstub.building.workers import workers
 from gtstub.frameworks.gt4py.internals import ExecutorRunner, ProcessSettings, prepare_workers, process_settings
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
+
+
+def _end_with_pool() -> None:
+    """In a process of gt4py's pool: lets it end with the process that has started it, which may be a forked one."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    assert parent.pid is not None
+    end_with_parent(parent.pid)
 
 
 class FindingRunner:
@@ -43,7 +50,7 @@ class FindingRunner:
             if self._own is None:
                 self._own = _from_config()
                 self._settings = process_settings(self._own)
-                prepare_workers(self._own, functools.partial(end_with_parent, os.getpid()))
+                prepare_workers(self._own, _end_with_pool)
         if self._settings is None or not isinstance(found, LoweredProgramDef):
             future: concurrent.futures.Future[Any] = self._own.submit(task)
             return future
