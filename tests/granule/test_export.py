@@ -334,3 +334,23 @@ def test_an_interrupted_export_keeps_the_granule_that_was_there(model: Model, fo
         model.granule().export(folder, force=True, progress=stop)
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
     assert [each.name for each in folder.parent.iterdir()] == [folder.name]
+
+
+def test_what_no_step_has_is_refused(model: Model) -> None:
+    def unused() -> None: ...
+
+    with pytest.raises(GranuleError) as refused:
+        model.granule(hooks={"exchange": model.exchange, "unused": unused})
+    assert str(refused.value) == "No step of granule 'tiny' has the function of hook 'unused'."
+    with pytest.raises(GranuleError) as refused:
+        model.granule(scalars={"one": "factor", "two": "factor"})
+    assert str(refused.value) == "Two scalars of granule 'tiny' are the same argument of programs."
+    with pytest.raises(GranuleError) as refused:
+        model.granule(scalars=["x"])
+    assert "argument 'x' has the name of a scalar, but is an array or a function" in str(refused.value)
+
+
+def test_a_granule_cannot_have_the_name_of_the_runtime(model: Model) -> None:
+    with pytest.raises(GranuleError) as refused:
+        gtstub.Granule("gts", steps={"run": model.first})
+    assert str(refused.value) == "The name of granule 'gts' is that of the runtime: choose another one."

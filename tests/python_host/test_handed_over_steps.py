@@ -330,6 +330,27 @@ def test_errors_of_programs(toolchain: Toolchain, tmp_path: Path) -> None:
         c.free()
 
 
+def test_a_class_with_a_call_of_its_own(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    """C calls it inside a step, and refuses to take it for one."""
+
+    class Counted(gtstub.Step):
+        calls = 0
+
+        def __call__(self) -> None:
+            self.calls += 1
+            super().__call__()
+
+    inner = Counted([scale.bind(now, 2.0, new)], "inner")
+    with pytest.raises(TypeError, match=r"Step 'inner' cannot be handed over: its class '.*Counted' has a '__call__'"):
+        gtstub.hand_over(inner, "inner")
+    with gtstub.hand_over(gtstub.Step([inner], "outer"), "outer"):
+        step = CStep("outer")
+        step.run()
+        step.free()
+    assert inner.calls == 1
+    np.testing.assert_array_equal(new, 2.0 * now)
+
+
 def test_a_step_that_contains_itself(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
     inner = gtstub.Step([], "inner")
     step = gtstub.Step([scale.bind(now, 2.0, new), inner], "outer")

@@ -16,6 +16,7 @@ from gtstub.granule.kept import FILE, HEAD, IS_TEMPORARY, IS_WRITTEN, PLACE
 from gtstub.granule.library import Library
 from gtstub.granule.temporaries import temporaries
 from gtstub.granule.verify import read_granule, verify
+from gtstub.recorded.runtime import refusal, runtime
 from gtstub.toolchain.compiler import Toolchain
 
 M, N = dace.symbol("M"), dace.symbol("N")
@@ -268,4 +269,27 @@ def test_a_temporary_has_no_values_before_a_step_has_run(
     )
     library.run(description.steps[0])
     np.testing.assert_array_equal(library.array("out"), library.array("z") + 1.0)
+    library.close()
+
+
+def test_a_temporary_is_swapped_with_temporaries_alone(
+    arrays: Mapping[str, np.ndarray], toolchain: Toolchain, tmp_path: Path
+) -> None:
+    """The elements of `z` at the ends, which no step writes, are not Python's."""
+    a, z, out = arrays.values()
+    w = np.ones(SIZE)
+    steps = step((fill_inside, a, z), (use_deep_inside, z, out), (use, w, out))
+    folder = granule(arrays, steps).export(tmp_path / "g")
+    compiled = tmp_path / "g.so"
+    toolchain.start(folder / "test_granule.c", compiled).wait()
+    description = read_granule(folder)
+    (kept,) = (array.name for array in description.arrays if array.name not in ("a", "z", "out"))
+    library = Library(compiled, description, folder)
+    library.bind({name: arrays[name].copy() for name in ("a", "out")}, {})
+    library.run(description.steps[0])
+    assert runtime().gts_granule_swap(library._handle, b"z", kept.encode()) == -1
+    assert str(refusal()) == (
+        f"Arrays 'z' and '{kept}' of granule 'test' cannot be swapped: one is a temporary, whose elements that no step "
+        "writes have no values. Export the granule with both in kept={...}."
+    )
     library.close()
