@@ -60,7 +60,7 @@ def test_fortran(how: str, root: Path, sources: Path, tmp_path: Path) -> None:
     assert project.run("host_c") == "2.5 5 7.5\n"
     assert project.run("host_fortran") == " 2.5 5.0 7.5\n"
     modules = {file.name for file in project.build_folder.glob("**/*.mod")}
-    assert modules == {"gtstub.mod", "gtstub_errors.mod", "gtstub_steps.mod", "scale_stub.mod"}
+    assert modules == {"gtstub.mod", "gtstub_errors.mod", "gtstub_granules.mod", "gtstub_steps.mod", "scale_stub.mod"}
 
 
 TWO_NAMES = """

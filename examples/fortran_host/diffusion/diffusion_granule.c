@@ -574,7 +574,7 @@ static const gts_granule_descriptor GRANULE = {
 #error "This granule was generated for another version of gtstub's binary interface: export it again."
 #endif
 
-#ifdef GTS_LINKED
+#ifdef GTS_LINKED_STUBS
 
 /* A linker takes no stub out of a static library unless something refers to it. */
 void setup_fields_for_initial_step_call(void);
@@ -647,4 +647,4 @@ GTS_EXPORT int diffusion_fortran_get(const gts_granule *granule, const char *nam
 }
 
 #endif
-/* gtstub: sha256 of the text above: 86681c600220fd89c3eae41c93988b354994fc4ebaa6053ab3a8e1bfc0909ee9 */
+/* gtstub: sha256 of the text above: 80e2c631adbd1990f7704f2735d23d98c2cd3af752edce84dc0315e0771ad7fd */

@@ -22,9 +22,9 @@ folder_argument = click.argument("folder", type=FILE)
 )
 def granule() -> None:
     """
-    Look at granules that were exported with gtstub.Granule, and check them.
+    Look at exported granules, and check them.
 
-    docs/granules.md explains granules.
+    gtstub.Granule exports them; docs/granules.md explains them.
     """
 
 
