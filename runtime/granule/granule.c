@@ -277,38 +277,41 @@ int gts_granule_refuse_pointer(const gts_granule *self, const char *name, gts_dt
         name, self->descriptor->name, gts_dtype_name(array.dtype), array.rank, gts_dtype_name(dtype), rank);
 }
 
-#define REFUSE_SWAP(self, a, b, reason)                                                                                \
-    gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays '%s' and '%s' of granule '%s' cannot be swapped: " reason,  \
-                  (self)->arrays[a].name, (self)->arrays[b].name, (self)->name)
-
 /* Whether an array that a step writes would get memory that is read-only. */
 static bool would_be_readonly(const gts_granule *self, uint32_t array, uint32_t other)
 {
     return self->descriptor->arrays[array].written && self->arrays[other].readonly;
 }
 
-static int check_swap(const gts_granule *self, uint32_t a, uint32_t b)
+/* Why two arrays cannot be swapped, or NULL. */
+static const char *why_not_swapped(const gts_granule *self, uint32_t a, uint32_t b)
 {
     const gts_granule_descriptor *const descriptor = self->descriptor;
     const gts_array *const first = &self->arrays[a], *const second = &self->arrays[b];
     if (a == b)
-        return REFUSE_SWAP(descriptor, a, b, "they are the same.");
+        return "they are the same";
     if (descriptor->arrays[a].is_argument != descriptor->arrays[b].is_argument)
-        return REFUSE_SWAP(descriptor, a, b,
-                           "one is an argument, whose memory is the host's, and the granule keeps the other one.");
+        return "one is an argument, whose memory is the host's, and the granule keeps the other one";
     if (self->is_temporary[a] != self->is_temporary[b])
-        return REFUSE_SWAP(descriptor, a, b,
-                           "one is a temporary, whose elements that no step writes have no values. Export the granule "
-                           "with both in kept={...}.");
+        return "one is a temporary, whose elements that no step writes have no values. Export the granule with both in "
+               "kept={...}";
     if (!gts_have_one_layout(first, second))
-        return REFUSE_SWAP(descriptor, a, b, "they differ in type, size or stride.");
+        return "they differ in type, size or stride";
     if (gts_overlap(first, second))
-        return REFUSE_SWAP(descriptor, a, b, "they share elements.");
+        return "they share elements";
     if (would_be_readonly(self, a, b) || would_be_readonly(self, b, a))
-        return REFUSE_SWAP(
-            descriptor, a, b,
-            "one is read-only, and a step writes the other one. Export the granule with both in kept={...}.");
-    return 0;
+        return "one is read-only, and a step writes the other one. Export the granule with both in kept={...}";
+    return NULL;
+}
+
+static int check_swap(const gts_granule *self, uint32_t a, uint32_t b)
+{
+    const char *const reason = why_not_swapped(self, a, b);
+    if (reason == NULL)
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays '%s' and '%s' of granule '%s' cannot be swapped: %s.",
+                         self->descriptor->arrays[a].name, self->descriptor->arrays[b].name, self->descriptor->name,
+                         reason);
 }
 
 int gts_granule_swap(gts_granule *self, const char *a, const char *b)
