@@ -1,0 +1,122 @@
+/* Opening and closing granules. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "granule/private.h"
+#include "gtstub/program.h"
+
+static int refuse_memory(const gts_granule_descriptor *self)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: out of memory.",
+                         self->name);
+}
+
+static int open_program(const gts_granule_descriptor *self, const char *folder, const gts_granule_program *wanted,
+                        gts_program **program)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, wanted->folder) >= (int)sizeof path)
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", folder);
+    if (gts_open(path, program) != 0) {
+        const gts_error error = gts_own_error;
+        (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: %s", self->name,
+                            error.message);
+        gts_own_error.kind = error.kind;
+        return -1;
+    }
+    const gts_stub *const stub = (*program)->stub;
+    if (strcmp(stub->program_digest, wanted->program_digest) == 0 &&
+        strcmp(stub->sdfg_digest, wanted->sdfg_digest) == 0)
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Granule '%s' cannot be opened: '%s' is not the program '%s' that it was made of: their "
+                         "signatures differ.",
+                         self->name, path, stub->name);
+}
+
+static void set_layouts(gts_granule *self)
+{
+    for (uint32_t i = 0; i < self->descriptor->array_count; ++i) {
+        const gts_granule_array_descriptor *const from = &self->descriptor->arrays[i];
+        gts_array *const to = &self->arrays[i];
+        *to = (gts_array){.dtype = from->dtype, .device = GTS_CPU, .rank = (int16_t)from->rank};
+        memcpy(to->shape, from->shape, sizeof to->shape);
+        memcpy(to->strides, from->strides, sizeof to->strides);
+        memcpy(to->dims, from->dims, sizeof to->dims);
+    }
+}
+
+static void set_values(gts_granule *self)
+{
+    for (uint32_t i = 0; i < self->descriptor->scalar_count; ++i) {
+        const gts_granule_scalar *const scalar = &self->descriptor->scalars[i];
+        memcpy(&self->values[i], scalar->value, gts_dtype_size(scalar->dtype));
+    }
+}
+
+static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
+{
+    gts_granule *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    self->descriptor = descriptor;
+    self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    self->programs = calloc(descriptor->program_count + 1, sizeof *self->programs); /* + 1: never of no bytes */
+    self->arrays = calloc(descriptor->array_count + 1, sizeof *self->arrays);
+    self->is_temporary = calloc(descriptor->array_count + 1, sizeof *self->is_temporary);
+    self->has_run = calloc(descriptor->step_count + 1, sizeof *self->has_run);
+    self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
+    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->has_run == NULL ||
+        self->values == NULL) {
+        gts_granule_close(&self);
+        return NULL;
+    }
+    set_layouts(self);
+    set_values(self);
+    return self;
+}
+
+int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folder, gts_granule **granule)
+{
+    *granule = NULL;
+    if (descriptor->abi != GTS_ABI)
+        return gts_error_set(
+            &gts_own_error, GTS_RUNTIME_ERROR,
+            "Granule '%s' was compiled for version %u of the binary interface, and this runtime has %d: "
+            "compile it again.",
+            descriptor->name, descriptor->abi, GTS_ABI);
+    gts_granule *self = new_granule(descriptor);
+    if (self == NULL)
+        return refuse_memory(descriptor);
+    int status = gts_kept_map(&self->kept, descriptor, folder, self->arrays, self->is_temporary);
+    for (uint32_t i = 0; i < descriptor->program_count && status == 0; ++i)
+        status = open_program(descriptor, folder, &descriptor->programs[i], &self->programs[i]);
+    if (status != 0) {
+        const gts_error error = gts_own_error;
+        gts_granule_close(&self);
+        gts_own_error = error;
+        return -1;
+    }
+    *granule = self;
+    return 0;
+}
+
+void gts_granule_close(gts_granule **granule)
+{
+    gts_granule *const self = *granule;
+    *granule = NULL;
+    if (self == NULL)
+        return;
+    gts_granule_unbind(self);
+    for (uint32_t i = 0; self->programs != NULL && i < self->descriptor->program_count; ++i)
+        gts_close(&self->programs[i]);
+    gts_kept_unmap(&self->kept);
+    free(self->programs);
+    free(self->arrays);
+    free(self->is_temporary);
+    free(self->has_run);
+    free(self->values);
+    free(self);
+}
