@@ -152,25 +152,25 @@ static const gts_granule_program PROGRAMS[] = {
      "e54ff8438c1b72d2d230ae4f2b4634ebb7694f114fc720ab4c20a37da6879e72"},
 };
 
-/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+/* ---- Arguments ------------------------------------------------------------------------------------------------- */
 
-/* run_initial, position 1: setup_fields_for_initial_step */
-static const gts_granule_argument ARGUMENTS_run_initial_1[] = {
+/* setup_fields_for_initial_step */
+static const gts_granule_argument ARGUMENTS_1[] = {
     {.source = GTS_CONSTANT, .value = &(const double){0.00043402777777777775}}, /* k4 */
     {.source = GTS_CONSTANT, .value = &(const double){36.0}},                   /* hdiff_efdt_ratio */
     {.source = GTS_WHOLE, .index = 46}, /* diff_multfac_vn = setup_fields_for_initial_step_diff_multfac_vn */
     {.source = GTS_WHOLE, .index = 47}, /* smag_limit = setup_fields_for_initial_step_smag_limit */
 };
 
-/* run_initial, position 2: scale_k */
-static const gts_granule_argument ARGUMENTS_run_initial_2[] = {
+/* scale_k */
+static const gts_granule_argument ARGUMENTS_2[] = {
     {.source = GTS_WHOLE, .index = 48},   /* field = enh_smag_fac */
     {.source = GTS_VARIABLE, .index = 0}, /* factor */
     {.source = GTS_WHOLE, .index = 49},   /* scaled_field = diff_multfac_smag */
 };
 
-/* run_initial, position 3: mo_intp_rbf_rbf_vec_interpol_vertex */
-static const gts_granule_argument ARGUMENTS_run_initial_3[] = {
+/* mo_intp_rbf_rbf_vec_interpol_vertex */
+static const gts_granule_argument ARGUMENTS_3[] = {
     {.source = GTS_WHOLE, .index = 1},  /* p_e_in = prog_vn */
     {.source = GTS_WHOLE, .index = 27}, /* ptr_coeff_1 = interpolation_state_rbf_coeff_1 */
     {.source = GTS_WHOLE, .index = 28}, /* ptr_coeff_2 = interpolation_state_rbf_coeff_2 */
@@ -183,8 +183,8 @@ static const gts_granule_argument ARGUMENTS_run_initial_3[] = {
     {.source = GTS_WHOLE, .index = 34}, /* V2E = grid_connectivities_V2E */
 };
 
-/* run_initial, position 4: calculate_nabla2_and_smag_coefficients_for_vn */
-static const gts_granule_argument ARGUMENTS_run_initial_4[] = {
+/* calculate_nabla2_and_smag_coefficients_for_vn */
+static const gts_granule_argument ARGUMENTS_4[] = {
     {.source = GTS_WHOLE, .index = 49},                      /* diff_multfac_smag = diff_multfac_smag */
     {.source = GTS_WHOLE, .index = 38},                      /* tangent_orientation = edge_params_tangent_orientation */
     {.source = GTS_WHOLE, .index = 39}, /* inv_primal_edge_length = edge_params_inverse_primal_edge_lengths */
@@ -208,8 +208,8 @@ static const gts_granule_argument ARGUMENTS_run_initial_4[] = {
     {.source = GTS_WHOLE, .index = 32},                      /* E2C2V = grid_connectivities_E2C2V */
 };
 
-/* run_initial, position 5: calculate_diagnostic_quantities_for_turbulence */
-static const gts_granule_argument ARGUMENTS_run_initial_5[] = {
+/* calculate_diagnostic_quantities_for_turbulence */
+static const gts_granule_argument ARGUMENTS_5[] = {
     {.source = GTS_WHOLE, .index = 11}, /* kh_smag_ec = kh_smag_ec */
     {.source = GTS_WHOLE, .index = 1},  /* vn = prog_vn */
     {.source = GTS_WHOLE, .index = 29}, /* e_bln_c_s = interpolation_state_e_bln_c_s */
@@ -225,8 +225,8 @@ static const gts_granule_argument ARGUMENTS_run_initial_5[] = {
     {.source = GTS_WHOLE, .index = 35}, /* C2E = grid_connectivities_C2E */
 };
 
-/* run_initial, position 6: mo_intp_rbf_rbf_vec_interpol_vertex */
-static const gts_granule_argument ARGUMENTS_run_initial_6[] = {
+/* mo_intp_rbf_rbf_vec_interpol_vertex */
+static const gts_granule_argument ARGUMENTS_6[] = {
     {.source = GTS_WHOLE, .index = 12}, /* p_e_in = z_nabla2_e */
     {.source = GTS_WHOLE, .index = 27}, /* ptr_coeff_1 = interpolation_state_rbf_coeff_1 */
     {.source = GTS_WHOLE, .index = 28}, /* ptr_coeff_2 = interpolation_state_rbf_coeff_2 */
@@ -239,8 +239,8 @@ static const gts_granule_argument ARGUMENTS_run_initial_6[] = {
     {.source = GTS_WHOLE, .index = 34}, /* V2E = grid_connectivities_V2E */
 };
 
-/* run_initial, position 7: apply_diffusion_to_vn */
-static const gts_granule_argument ARGUMENTS_run_initial_7[] = {
+/* apply_diffusion_to_vn */
+static const gts_granule_argument ARGUMENTS_7[] = {
     {.source = GTS_WHOLE, .index = 18}, /* u_vert = u_vert */
     {.source = GTS_WHOLE, .index = 19}, /* v_vert = v_vert */
     {.source = GTS_WHOLE, .index = 20}, /* primal_normal_vert_v1 = edge_params_primal_normal_vert_0 */
@@ -264,14 +264,14 @@ static const gts_granule_argument ARGUMENTS_run_initial_7[] = {
     {.source = GTS_WHOLE, .index = 32}, /* E2C2V = grid_connectivities_E2C2V */
 };
 
-/* run_initial, position 8: copy_field */
-static const gts_granule_argument ARGUMENTS_run_initial_8[] = {
+/* copy_field */
+static const gts_granule_argument ARGUMENTS_8[] = {
     {.source = GTS_WHOLE, .index = 0},  /* old_f = prog_w */
     {.source = GTS_WHOLE, .index = 14}, /* new_f = w_tmp */
 };
 
-/* run_initial, position 9: apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence */
-static const gts_granule_argument ARGUMENTS_run_initial_9[] = {
+/* apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence */
+static const gts_granule_argument ARGUMENTS_9[] = {
     {.source = GTS_WHOLE, .index = 44}, /* area = cell_params_area */
     {.source = GTS_WHOLE, .index = 24}, /* geofac_n2s = interpolation_state_geofac_n2s */
     {.source = GTS_WHOLE, .index = 25}, /* geofac_grg_x = interpolation_state_geofac_grg_x */
@@ -293,8 +293,8 @@ static const gts_granule_argument ARGUMENTS_run_initial_9[] = {
     {.source = GTS_WHOLE, .index = 33}, /* C2E2CO = grid_connectivities_C2E2CO */
 };
 
-/* run_initial, position 10: calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools */
-static const gts_granule_argument ARGUMENTS_run_initial_10[] = {
+/* calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools */
+static const gts_granule_argument ARGUMENTS_10[] = {
     {.source = GTS_WHOLE, .index = 3},  /* theta_v = prog_theta_v */
     {.source = GTS_WHOLE, .index = 15}, /* theta_ref_mc = metric_state_theta_ref_mc */
     {.source = GTS_COMPILED_IN},        /* thresh_tdiff */
@@ -308,14 +308,14 @@ static const gts_granule_argument ARGUMENTS_run_initial_10[] = {
     {.source = GTS_WHOLE, .index = 37}, /* E2C = grid_connectivities_E2C */
 };
 
-/* run_initial, position 11: copy_field */
-static const gts_granule_argument ARGUMENTS_run_initial_11[] = {
+/* copy_field */
+static const gts_granule_argument ARGUMENTS_11[] = {
     {.source = GTS_WHOLE, .index = 3},  /* old_f = prog_theta_v */
     {.source = GTS_WHOLE, .index = 16}, /* new_f = theta_v_tmp */
 };
 
-/* run_initial, position 12: apply_diffusion_to_theta_and_exner */
-static const gts_granule_argument ARGUMENTS_run_initial_12[] = {
+/* apply_diffusion_to_theta_and_exner */
+static const gts_granule_argument ARGUMENTS_12[] = {
     {.source = GTS_WHOLE, .index = 10}, /* kh_smag_e = kh_smag_e */
     {.source = GTS_WHOLE, .index = 43}, /* inv_dual_edge_length = edge_params_inverse_dual_edge_lengths */
     {.source = GTS_WHOLE, .index = 16}, /* theta_v_in = theta_v_tmp */
@@ -339,44 +339,8 @@ static const gts_granule_argument ARGUMENTS_run_initial_12[] = {
     {.source = GTS_WHOLE, .index = 37}, /* E2C = grid_connectivities_E2C */
 };
 
-static const gts_granule_position POSITIONS_run_initial[] = {
-    {.index = 0, .arguments = ARGUMENTS_run_initial_1},
-    {.index = 1, .arguments = ARGUMENTS_run_initial_2},
-    {.index = 2, .arguments = ARGUMENTS_run_initial_3},
-    {.index = 3, .arguments = ARGUMENTS_run_initial_4},
-    {.index = 4, .arguments = ARGUMENTS_run_initial_5},
-    {.index = 2, .arguments = ARGUMENTS_run_initial_6},
-    {.index = 5, .arguments = ARGUMENTS_run_initial_7},
-    {.index = 6, .arguments = ARGUMENTS_run_initial_8},
-    {.index = 7, .arguments = ARGUMENTS_run_initial_9},
-    {.index = 8, .arguments = ARGUMENTS_run_initial_10},
-    {.index = 6, .arguments = ARGUMENTS_run_initial_11},
-    {.index = 9, .arguments = ARGUMENTS_run_initial_12},
-};
-
-/* run, position 1: scale_k */
-static const gts_granule_argument ARGUMENTS_run_1[] = {
-    {.source = GTS_WHOLE, .index = 48},   /* field = enh_smag_fac */
-    {.source = GTS_VARIABLE, .index = 0}, /* factor */
-    {.source = GTS_WHOLE, .index = 49},   /* scaled_field = diff_multfac_smag */
-};
-
-/* run, position 2: mo_intp_rbf_rbf_vec_interpol_vertex */
-static const gts_granule_argument ARGUMENTS_run_2[] = {
-    {.source = GTS_WHOLE, .index = 1},  /* p_e_in = prog_vn */
-    {.source = GTS_WHOLE, .index = 27}, /* ptr_coeff_1 = interpolation_state_rbf_coeff_1 */
-    {.source = GTS_WHOLE, .index = 28}, /* ptr_coeff_2 = interpolation_state_rbf_coeff_2 */
-    {.source = GTS_WHOLE, .index = 18}, /* p_u_out = u_vert */
-    {.source = GTS_WHOLE, .index = 19}, /* p_v_out = v_vert */
-    {.source = GTS_COMPILED_IN},        /* horizontal_start */
-    {.source = GTS_COMPILED_IN},        /* horizontal_end */
-    {.source = GTS_COMPILED_IN},        /* vertical_start */
-    {.source = GTS_COMPILED_IN},        /* vertical_end */
-    {.source = GTS_WHOLE, .index = 34}, /* V2E = grid_connectivities_V2E */
-};
-
-/* run, position 3: calculate_nabla2_and_smag_coefficients_for_vn */
-static const gts_granule_argument ARGUMENTS_run_3[] = {
+/* calculate_nabla2_and_smag_coefficients_for_vn */
+static const gts_granule_argument ARGUMENTS_13[] = {
     {.source = GTS_WHOLE, .index = 49}, /* diff_multfac_smag = diff_multfac_smag */
     {.source = GTS_WHOLE, .index = 38}, /* tangent_orientation = edge_params_tangent_orientation */
     {.source = GTS_WHOLE, .index = 39}, /* inv_primal_edge_length = edge_params_inverse_primal_edge_lengths */
@@ -400,39 +364,8 @@ static const gts_granule_argument ARGUMENTS_run_3[] = {
     {.source = GTS_WHOLE, .index = 32},                                        /* E2C2V = grid_connectivities_E2C2V */
 };
 
-/* run, position 4: calculate_diagnostic_quantities_for_turbulence */
-static const gts_granule_argument ARGUMENTS_run_4[] = {
-    {.source = GTS_WHOLE, .index = 11}, /* kh_smag_ec = kh_smag_ec */
-    {.source = GTS_WHOLE, .index = 1},  /* vn = prog_vn */
-    {.source = GTS_WHOLE, .index = 29}, /* e_bln_c_s = interpolation_state_e_bln_c_s */
-    {.source = GTS_WHOLE, .index = 30}, /* geofac_div = interpolation_state_geofac_div */
-    {.source = GTS_WHOLE, .index = 49}, /* diff_multfac_smag = diff_multfac_smag */
-    {.source = GTS_WHOLE, .index = 13}, /* wgtfac_c = metric_state_wgtfac_c */
-    {.source = GTS_WHOLE, .index = 5},  /* div_ic = diag_div_ic */
-    {.source = GTS_WHOLE, .index = 4},  /* hdef_ic = diag_hdef_ic */
-    {.source = GTS_COMPILED_IN},        /* horizontal_start */
-    {.source = GTS_COMPILED_IN},        /* horizontal_end */
-    {.source = GTS_COMPILED_IN},        /* vertical_start */
-    {.source = GTS_COMPILED_IN},        /* vertical_end */
-    {.source = GTS_WHOLE, .index = 35}, /* C2E = grid_connectivities_C2E */
-};
-
-/* run, position 5: mo_intp_rbf_rbf_vec_interpol_vertex */
-static const gts_granule_argument ARGUMENTS_run_5[] = {
-    {.source = GTS_WHOLE, .index = 12}, /* p_e_in = z_nabla2_e */
-    {.source = GTS_WHOLE, .index = 27}, /* ptr_coeff_1 = interpolation_state_rbf_coeff_1 */
-    {.source = GTS_WHOLE, .index = 28}, /* ptr_coeff_2 = interpolation_state_rbf_coeff_2 */
-    {.source = GTS_WHOLE, .index = 18}, /* p_u_out = u_vert */
-    {.source = GTS_WHOLE, .index = 19}, /* p_v_out = v_vert */
-    {.source = GTS_COMPILED_IN},        /* horizontal_start */
-    {.source = GTS_COMPILED_IN},        /* horizontal_end */
-    {.source = GTS_COMPILED_IN},        /* vertical_start */
-    {.source = GTS_COMPILED_IN},        /* vertical_end */
-    {.source = GTS_WHOLE, .index = 34}, /* V2E = grid_connectivities_V2E */
-};
-
-/* run, position 6: apply_diffusion_to_vn */
-static const gts_granule_argument ARGUMENTS_run_6[] = {
+/* apply_diffusion_to_vn */
+static const gts_granule_argument ARGUMENTS_14[] = {
     {.source = GTS_WHOLE, .index = 18}, /* u_vert = u_vert */
     {.source = GTS_WHOLE, .index = 19}, /* v_vert = v_vert */
     {.source = GTS_WHOLE, .index = 20}, /* primal_normal_vert_v1 = edge_params_primal_normal_vert_0 */
@@ -456,93 +389,39 @@ static const gts_granule_argument ARGUMENTS_run_6[] = {
     {.source = GTS_WHOLE, .index = 32}, /* E2C2V = grid_connectivities_E2C2V */
 };
 
-/* run, position 7: copy_field */
-static const gts_granule_argument ARGUMENTS_run_7[] = {
-    {.source = GTS_WHOLE, .index = 0},  /* old_f = prog_w */
-    {.source = GTS_WHOLE, .index = 14}, /* new_f = w_tmp */
-};
+/* ---- Steps ----------------------------------------------------------------------------------------------------- */
 
-/* run, position 8: apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence */
-static const gts_granule_argument ARGUMENTS_run_8[] = {
-    {.source = GTS_WHOLE, .index = 44}, /* area = cell_params_area */
-    {.source = GTS_WHOLE, .index = 24}, /* geofac_n2s = interpolation_state_geofac_n2s */
-    {.source = GTS_WHOLE, .index = 25}, /* geofac_grg_x = interpolation_state_geofac_grg_x */
-    {.source = GTS_WHOLE, .index = 26}, /* geofac_grg_y = interpolation_state_geofac_grg_y */
-    {.source = GTS_WHOLE, .index = 14}, /* w_old = w_tmp */
-    {.source = GTS_WHOLE, .index = 0},  /* w = prog_w */
-    {.source = GTS_COMPILED_IN},        /* type_shear */
-    {.source = GTS_WHOLE, .index = 6},  /* dwdx = diag_dwdx */
-    {.source = GTS_WHOLE, .index = 7},  /* dwdy = diag_dwdy */
-    {.source = GTS_COMPILED_IN},        /* diff_multfac_w */
-    {.source = GTS_WHOLE, .index = 50}, /* diff_multfac_n2w = diff_multfac_n2w */
-    {.source = GTS_COMPILED_IN},        /* nrdmax */
-    {.source = GTS_COMPILED_IN},        /* interior_idx */
-    {.source = GTS_COMPILED_IN},        /* halo_idx */
-    {.source = GTS_COMPILED_IN},        /* horizontal_start */
-    {.source = GTS_COMPILED_IN},        /* horizontal_end */
-    {.source = GTS_COMPILED_IN},        /* vertical_start */
-    {.source = GTS_COMPILED_IN},        /* vertical_end */
-    {.source = GTS_WHOLE, .index = 33}, /* C2E2CO = grid_connectivities_C2E2CO */
-};
-
-/* run, position 9: calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools */
-static const gts_granule_argument ARGUMENTS_run_9[] = {
-    {.source = GTS_WHOLE, .index = 3},  /* theta_v = prog_theta_v */
-    {.source = GTS_WHOLE, .index = 15}, /* theta_ref_mc = metric_state_theta_ref_mc */
-    {.source = GTS_COMPILED_IN},        /* thresh_tdiff */
-    {.source = GTS_COMPILED_IN},        /* smallest_vpfloat */
-    {.source = GTS_WHOLE, .index = 10}, /* kh_smag_e = kh_smag_e */
-    {.source = GTS_COMPILED_IN},        /* horizontal_start */
-    {.source = GTS_COMPILED_IN},        /* horizontal_end */
-    {.source = GTS_COMPILED_IN},        /* vertical_start */
-    {.source = GTS_COMPILED_IN},        /* vertical_end */
-    {.source = GTS_WHOLE, .index = 36}, /* C2E2C = grid_connectivities_C2E2C */
-    {.source = GTS_WHOLE, .index = 37}, /* E2C = grid_connectivities_E2C */
-};
-
-/* run, position 10: copy_field */
-static const gts_granule_argument ARGUMENTS_run_10[] = {
-    {.source = GTS_WHOLE, .index = 3},  /* old_f = prog_theta_v */
-    {.source = GTS_WHOLE, .index = 16}, /* new_f = theta_v_tmp */
-};
-
-/* run, position 11: apply_diffusion_to_theta_and_exner */
-static const gts_granule_argument ARGUMENTS_run_11[] = {
-    {.source = GTS_WHOLE, .index = 10}, /* kh_smag_e = kh_smag_e */
-    {.source = GTS_WHOLE, .index = 43}, /* inv_dual_edge_length = edge_params_inverse_dual_edge_lengths */
-    {.source = GTS_WHOLE, .index = 16}, /* theta_v_in = theta_v_tmp */
-    {.source = GTS_WHOLE, .index = 30}, /* geofac_div = interpolation_state_geofac_div */
-    {.source = GTS_WHOLE, .index = 9},  /* zd_vertoffset = metric_state_zd_vertoffset */
-    {.source = GTS_WHOLE, .index = 17}, /* zd_diffcoef = metric_state_zd_diffcoef */
-    {.source = GTS_WHOLE, .index = 45}, /* geofac_n2s_c = interpolation_state_geofac_n2s_c */
-    {.source = GTS_WHOLE, .index = 31}, /* geofac_n2s_nbh = interpolation_state_geofac_n2s_nbh */
-    {.source = GTS_WHOLE, .index = 8},  /* vcoef = metric_state_zd_intcoef */
-    {.source = GTS_WHOLE, .index = 44}, /* area = cell_params_area */
-    {.source = GTS_WHOLE, .index = 3},  /* theta_v = prog_theta_v */
-    {.source = GTS_WHOLE, .index = 2},  /* exner = prog_exner */
-    {.source = GTS_COMPILED_IN},        /* rd_o_cvd */
-    {.source = GTS_COMPILED_IN},        /* apply_zdiffusion_t */
-    {.source = GTS_COMPILED_IN},        /* horizontal_start */
-    {.source = GTS_COMPILED_IN},        /* horizontal_end */
-    {.source = GTS_COMPILED_IN},        /* vertical_start */
-    {.source = GTS_COMPILED_IN},        /* vertical_end */
-    {.source = GTS_WHOLE, .index = 35}, /* C2E = grid_connectivities_C2E */
-    {.source = GTS_WHOLE, .index = 36}, /* C2E2C = grid_connectivities_C2E2C */
-    {.source = GTS_WHOLE, .index = 37}, /* E2C = grid_connectivities_E2C */
+static const gts_granule_position POSITIONS_run_initial[] = {
+    {.index = 0, .arguments = ARGUMENTS_1},  /* 1: setup_fields_for_initial_step */
+    {.index = 1, .arguments = ARGUMENTS_2},  /* 2: scale_k */
+    {.index = 2, .arguments = ARGUMENTS_3},  /* 3: mo_intp_rbf_rbf_vec_interpol_vertex */
+    {.index = 3, .arguments = ARGUMENTS_4},  /* 4: calculate_nabla2_and_smag_coefficients_for_vn */
+    {.index = 4, .arguments = ARGUMENTS_5},  /* 5: calculate_diagnostic_quantities_for_turbulence */
+    {.index = 2, .arguments = ARGUMENTS_6},  /* 6: mo_intp_rbf_rbf_vec_interpol_vertex */
+    {.index = 5, .arguments = ARGUMENTS_7},  /* 7: apply_diffusion_to_vn */
+    {.index = 6, .arguments = ARGUMENTS_8},  /* 8: copy_field */
+    /* 9: apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence */
+    {.index = 7, .arguments = ARGUMENTS_9},
+    /* 10: calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools */
+    {.index = 8, .arguments = ARGUMENTS_10},
+    {.index = 6, .arguments = ARGUMENTS_11}, /* 11: copy_field */
+    {.index = 9, .arguments = ARGUMENTS_12}, /* 12: apply_diffusion_to_theta_and_exner */
 };
 
 static const gts_granule_position POSITIONS_run[] = {
-    {.index = 1, .arguments = ARGUMENTS_run_1},
-    {.index = 2, .arguments = ARGUMENTS_run_2},
-    {.index = 3, .arguments = ARGUMENTS_run_3},
-    {.index = 4, .arguments = ARGUMENTS_run_4},
-    {.index = 2, .arguments = ARGUMENTS_run_5},
-    {.index = 5, .arguments = ARGUMENTS_run_6},
-    {.index = 6, .arguments = ARGUMENTS_run_7},
-    {.index = 7, .arguments = ARGUMENTS_run_8},
-    {.index = 8, .arguments = ARGUMENTS_run_9},
-    {.index = 6, .arguments = ARGUMENTS_run_10},
-    {.index = 9, .arguments = ARGUMENTS_run_11},
+    {.index = 1, .arguments = ARGUMENTS_2},  /* 1: scale_k */
+    {.index = 2, .arguments = ARGUMENTS_3},  /* 2: mo_intp_rbf_rbf_vec_interpol_vertex */
+    {.index = 3, .arguments = ARGUMENTS_13}, /* 3: calculate_nabla2_and_smag_coefficients_for_vn */
+    {.index = 4, .arguments = ARGUMENTS_5},  /* 4: calculate_diagnostic_quantities_for_turbulence */
+    {.index = 2, .arguments = ARGUMENTS_6},  /* 5: mo_intp_rbf_rbf_vec_interpol_vertex */
+    {.index = 5, .arguments = ARGUMENTS_14}, /* 6: apply_diffusion_to_vn */
+    {.index = 6, .arguments = ARGUMENTS_8},  /* 7: copy_field */
+    /* 8: apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence */
+    {.index = 7, .arguments = ARGUMENTS_9},
+    /* 9: calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools */
+    {.index = 8, .arguments = ARGUMENTS_10},
+    {.index = 6, .arguments = ARGUMENTS_11}, /* 10: copy_field */
+    {.index = 9, .arguments = ARGUMENTS_12}, /* 11: apply_diffusion_to_theta_and_exner */
 };
 
 enum {
@@ -647,4 +526,4 @@ GTS_EXPORT int diffusion_fortran_get(const gts_granule *granule, const char *nam
 }
 
 #endif
-/* gtstub: sha256 of the text above: 80e2c631adbd1990f7704f2735d23d98c2cd3af752edce84dc0315e0771ad7fd */
+/* gtstub: sha256 of the text above: 21ce0cd8a45b9716946363d15a0cbdd963977dac81e63c0d609b387704b41a25 */

@@ -12,7 +12,7 @@ from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.hosts.fortran import TYPES
 from gtstub.codegen.output import C_COMMENT, sign
 from gtstub.codegen.render import environment
-from gtstub.granule.description import Description, GranuleArray
+from gtstub.granule.description import Call, Description, GranuleArray
 from gtstub.signature.dtypes import DType
 
 LONGEST_DECLARATION = 100
@@ -52,8 +52,12 @@ def render(granule: Description, digest: str, languages: Collection[str] = ("for
     def name_of(arrays: Collection[int]) -> str:
         return ", ".join(granule.arrays[each].name for each in arrays)
 
+    calls = _distinct_calls(granule)
+    numbers = {text: number for number, text in enumerate(calls, 1)}
     context: dict[str, Any] = {
         "granule": granule,
+        "calls": list(calls.values()),
+        "number_of": lambda call: numbers[repr(call)],
         "abi": ABI,
         "version": __version__,
         "digest": digest,
@@ -67,6 +71,12 @@ def render(granule: Description, digest: str, languages: Collection[str] = ("for
     if "fortran" in languages:
         texts[".f90"] = text(".f90", LANGUAGES["fortran"].comment, interface=_fortran(granule))
     return {f"{granule.name}_granule{suffix}": each for suffix, each in texts.items()}
+
+
+def _distinct_calls(granule: Description) -> Mapping[str, Call]:
+    """The calls of all steps, each once: by their texts, because 0.0 equals -0.0."""
+    positions = (position for step in granule.steps for position in step.positions)
+    return {repr(call): call for call in positions if isinstance(call, Call)}
 
 
 def _fortran(granule: Description) -> FortranGranule:
