@@ -49,7 +49,12 @@ def contents(
         found, _ = accesses(sdfg, scalars)
         return {name: _contents(name, sizes, found, values) for name, sizes in arrays.items()}
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
-        return {name: Contents(read=(_whole(sizes),)) for name, sizes in arrays.items()}
+        return unknown_contents(arrays)
+
+
+def unknown_contents(arrays: Mapping[str, Sequence[int]]) -> Mapping[str, Contents]:
+    """What is known of a call whose SDFG cannot be read: it may read all of each array."""
+    return {name: Contents(read=(_whole(sizes),)) for name, sizes in arrays.items()}
 
 
 def _has_unclear_updates(sdfg: Sdfg) -> bool:

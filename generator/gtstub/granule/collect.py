@@ -35,11 +35,12 @@ from gtstub.signature.documents import program_in, sdfg_in
 
 @dataclasses.dataclass(frozen=True)
 class Collected:
-    """A description, the memory of its arrays and the cache entries of its programs, in the order of both."""
+    """A description, the memory of its arrays, and the cache entries and call plans of its programs, in their order."""
 
     description: Description
     layouts: tuple[Layout, ...]
     entries: tuple[Path, ...]
+    plans: tuple[CallPlan, ...]
 
 
 @dataclasses.dataclass
@@ -125,7 +126,8 @@ class _Collector:
             hooks=tuple(self._hooks),
             steps=made,
         )
-        return Collected(description, tuple(array.layout for array in self._arrays), tuple(self._programs))
+        layouts, plans = (array.layout for array in self._arrays), (plan for _, plan in self._programs.values())
+        return Collected(description, tuple(layouts), tuple(self._programs), tuple(plans))
 
     # --- Arrays -------------------------------------------------------------------------------------------------------
 
@@ -320,12 +322,11 @@ class _Collector:
         programs = list(self._programs.values())
         kinds: dict[tuple[int, str], bool] = {}
         for step in steps:
-            for call in step.positions:
-                for argument in call.arguments if isinstance(call, Call) else ():
+            for call in step.calls:
+                for argument in call.arguments:
                     if not isinstance(argument.value, ArrayValue) or not self._arrays[argument.value.array].is_table:
                         continue
                     is_argument = self._arrays[argument.value.array].is_argument
-                    assert isinstance(call, Call)
                     if kinds.setdefault((call.program, argument.name), is_argument) != is_argument:
                         name = programs[call.program][0].name
                         raise GranuleError(

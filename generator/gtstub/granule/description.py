@@ -88,6 +88,11 @@ class Call:
     program: int
     arguments: tuple[Argument, ...]
 
+    @property
+    def arrays(self) -> tuple[ArrayValue, ...]:
+        """The values that are arrays, or sections of arrays."""
+        return tuple(argument.value for argument in self.arguments if isinstance(argument.value, ArrayValue))
+
 
 @dataclasses.dataclass(frozen=True)
 class HookCall:
@@ -103,6 +108,22 @@ class GranuleStep:
 
     name: str
     positions: tuple[Call | HookCall, ...]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of programs."""
+        return tuple(each for each in self.positions if isinstance(each, Call))
+
+    @property
+    def scalars(self) -> tuple[int, ...]:
+        """The scalars of the granule that programs of this step have, by their numbers."""
+        values = (argument.value for call in self.calls for argument in call.arguments)
+        return tuple(sorted({value.scalar for value in values if isinstance(value, Variable)}))
+
+    @property
+    def arrays(self) -> frozenset[int]:
+        """The arrays of the granule that programs of this step have, by their numbers."""
+        return frozenset(value.array for call in self.calls for value in call.arrays)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,18 +161,6 @@ class Description:
     def arguments(self) -> tuple[GranuleArray, ...]:
         """The arrays that the host passes, in their order."""
         return tuple(array for array in self.arrays if array.is_argument)
-
-    def scalars_of(self, step: GranuleStep) -> tuple[int, ...]:
-        """The scalars that a step uses, by their numbers."""
-        calls = (each for each in step.positions if isinstance(each, Call))
-        values = (argument.value for call in calls for argument in call.arguments)
-        return tuple(sorted({value.scalar for value in values if isinstance(value, Variable)}))
-
-    def arrays_of(self, step: GranuleStep) -> frozenset[int]:
-        """The arrays that programs of a step have, by their numbers."""
-        calls = (each for each in step.positions if isinstance(each, Call))
-        values = (argument.value for call in calls for argument in call.arguments)
-        return frozenset(value.array for value in values if isinstance(value, ArrayValue))
 
     @property
     def has_tables(self) -> bool:

@@ -12,7 +12,6 @@ A folder appears whole and verified, or not at all.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -55,10 +54,12 @@ def export(
         raise GranuleError(f"'{folder}' exists: {advice}.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    new = aside / folder.name
     try:
-        _write(collected, temporaries, writable, actions, aside, progress)
-        verify(aside, progress)
-        _put(aside, folder)
+        new.mkdir()  # with the usual mode, which `aside` does not have
+        _write(collected, temporaries, writable, actions, new, progress)
+        verify(new, progress)
+        _put(new, folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -91,23 +92,16 @@ def _write(
     recording.write(folder, recorded)
 
 
-def _put(aside: Path, folder: Path) -> None:
-    """Gives a folder its name. An old folder is moved away first, and comes back if this fails."""
-    aside.chmod(0o777 & ~_umask())
+def _put(new: Path, folder: Path) -> None:
+    """Moves a folder to its place. An old folder is moved away first, and comes back if this fails."""
     if not folder.exists():
-        aside.rename(folder)
+        new.rename(folder)
         return
-    old = aside.with_name(f"{aside.name}.old")
+    old = folder.with_name(f"{new.parent.name}.old")
     folder.rename(old)
     try:
-        aside.rename(folder)
+        new.rename(folder)
     except BaseException:
         old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

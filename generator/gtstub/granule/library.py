@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gtstub.abi import MAX_RANK
 from gtstub.errors import GranuleError
 from gtstub.granule.description import Description, GranuleStep
+from gtstub.granule.memory import Layout
 from gtstub.recorded.runtime import Array, refusal, runtime
 from gtstub.signature.dtypes import DTYPES, NUMBERS
 
@@ -60,7 +61,7 @@ class Library:
 
     def run(self, step: GranuleStep) -> None:
         """Runs a step with the scalars of the export."""
-        scalars = [self._description.scalars[each] for each in self._description.scalars_of(step)]
+        scalars = [self._description.scalars[each] for each in step.scalars]
         values = [np.ctypeslib.as_ctypes_type(np.dtype(each.dtype))(each.value) for each in scalars]
         self._check(self._function(step.name)(self._handle, *values))
 
@@ -68,15 +69,8 @@ class Library:
         """The elements of an array as they are now, not a copy."""
         found = Array()
         self._check(runtime().gts_granule_array(self._handle, name.encode(), ctypes.byref(found)))
-        rank = found.rank
-        dtype = np.dtype(DTYPES[found.dtype - 1])
-        shape, strides = list(found.shape[:rank]), [stride * dtype.itemsize for stride in found.strides[:rank]]
-        reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-        low, high = sum(each for each in reach if each < 0), sum(each for each in reach if each > 0) + dtype.itemsize
-        if 0 in shape:
-            return np.zeros(shape, dtype)
-        memory = (ctypes.c_char * (high - low)).from_address(found.data + low)
-        return np.ndarray(shape, dtype, memory, -low, strides)
+        shape, strides = tuple(found.shape[: found.rank]), tuple(found.strides[: found.rank])
+        return Layout(found.data, DTYPES[found.dtype - 1], shape, strides).array()
 
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{self._description.name}_{name}")

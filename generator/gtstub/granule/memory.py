@@ -52,21 +52,21 @@ class Layout:
         low, high = self.extent
         return high - low if self.has_elements else 0
 
+    def over(self, memory: Any) -> npt.NDArray[Any]:
+        """The array with this layout in other memory: a buffer of `bytes` bytes."""
+        low, _ = self.extent
+        strides = tuple(stride * self.itemsize for stride in self.strides)
+        return np.ndarray(self.shape, self.dtype, memory, self.address - low if self.bytes else 0, strides)
+
     def array(self) -> npt.NDArray[Any]:
         """The elements themselves, not a copy. Whoever owns the memory must keep it."""
         low, _ = self.extent
-        memory = (ctypes.c_char * self.bytes).from_address(low) if self.bytes else b""
-        strides = tuple(stride * self.itemsize for stride in self.strides)
-        return np.ndarray(self.shape, self.dtype, memory, self.address - low if self.bytes else 0, strides)
+        return self.over((ctypes.c_char * self.bytes).from_address(low) if self.bytes else bytearray())
 
     def raw(self) -> npt.NDArray[np.uint8]:
         """All bytes from the first to the last, with zeros between elements."""
         copy = np.zeros(self.bytes, np.uint8)
-        if self.bytes:
-            low, _ = self.extent
-            strides = tuple(stride * self.itemsize for stride in self.strides)
-            view: npt.NDArray[Any] = np.ndarray(self.shape, self.dtype, copy, self.address - low, strides)
-            view[...] = self.array()
+        self.over(copy)[...] = self.array()
         return copy
 
     def overlaps(self, other: Layout) -> bool:

@@ -8,7 +8,6 @@ The folder of a granule has it as two files: `capture.npz` with the values, and 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from gtstub.errors import GranuleError
 from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.memory import Layout
+from gtstub.util.bits import differences, digest
 
 VALUES, DIGESTS = "capture.npz", "capture.json"
 
@@ -37,11 +37,6 @@ class Recording:
     hooks: Mapping[tuple[str, int, str], npt.NDArray[Any]]
     start: Mapping[str, str]
     after: Mapping[str, Mapping[str, str]]
-
-
-def digest_of(array: npt.NDArray[Any]) -> str:
-    """A digest of the elements in C order, bit for bit."""
-    return hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest()
 
 
 def record(
@@ -67,19 +62,19 @@ def record(
         for step in description.steps:
             _restore(arrays, before)
             hooks |= _run(description, step, actions[step.name], arrays, before)
-            after[step.name] = {name: digest_of(array) for name, array in arrays.items()}
+            after[step.name] = {name: digest(array) for name, array in arrays.items()}
             if temporaries:
                 written = {name: arrays[name].copy(order="K") for name in names}
                 _restore(arrays, zeros)
                 _run_again(description, step, actions[step.name], arrays, hooks)
-                again = {name: digest_of(array) for name, array in arrays.items()}
+                again = {name: digest(array) for name, array in arrays.items()}
                 _compare(description, step, names, after[step.name], again)
                 for name in names:
                     _compare_written(description, step, name, before[name], written[name], arrays[name])
                 after[step.name] = again
     finally:
         _restore(arrays, before)
-    start = {name: digest_of(array) for name, array in before.items() if name not in names}
+    start = {name: digest(array) for name, array in before.items() if name not in names}
     return Recording({array.name: before[array.name] for array in description.arguments}, hooks, start, after)
 
 
@@ -125,8 +120,8 @@ def _compare(
     expected: Mapping[str, str],
     found: Mapping[str, str],
 ) -> None:
-    for name, digest in found.items():
-        if name not in temporaries and digest != expected[name]:
+    for name, each in found.items():
+        if name not in temporaries and each != expected[name]:
             listed = ", ".join(f"'{each}'" for each in sorted(temporaries))
             raise GranuleError(
                 f"Step '{step.name}' of granule '{description.name}' gives array '{name}' other values if temporaries "
@@ -144,9 +139,7 @@ def _compare_written(
     again: npt.NDArray[Any],
 ) -> None:
     """Refuses a temporary with an element that a step has written, and that is another one if the step runs again."""
-    size = before.dtype.itemsize
-    bits = [np.ascontiguousarray(each).view(np.uint8).reshape(-1, size) for each in (before, written, again)]
-    if ((bits[1] != bits[2]).any(axis=1) & (bits[1] != bits[0]).any(axis=1)).any():
+    if (differences(written, again)[0] & differences(written, before)[0]).any():
         raise GranuleError(
             f"Granule '{description.name}' does not do what its steps do in Python: array '{temporary}' differs after "
             f"step '{step.name}', which has written it. Does a hook change it that does not get it?"

@@ -75,8 +75,7 @@ def render(granule: Description, digest: str, languages: Collection[str] = ("for
 
 def _distinct_calls(granule: Description) -> Mapping[str, Call]:
     """The calls of all steps, each once: by their texts, because 0.0 equals -0.0."""
-    positions = (position for step in granule.steps for position in step.positions)
-    return {repr(call): call for call in positions if isinstance(call, Call)}
+    return {repr(call): call for step in granule.steps for call in step.calls}
 
 
 def _fortran(granule: Description) -> FortranGranule:

@@ -5,21 +5,21 @@ that they read, before they read them. In doubt an array needs its content.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from gtstub.analysis.contents import Contents, contents
+from gtstub.analysis.contents import Contents, contents, unknown_contents
 from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.granule.collect import Collected
 from gtstub.granule.description import ArrayValue, Call, Constant, GranuleStep, HookCall
 from gtstub.granule.memory import Layout
 from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
-from gtstub.plan.planner import make_plan
 from gtstub.sdfg.model import Sdfg
 from gtstub.sdfg.read import SdfgError, read
-from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.signature.documents import sdfg_in
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import INDEX_TYPES, ScalarArgument
 
@@ -47,12 +47,8 @@ def _candidates(collected: Collected) -> set[int]:
             if isinstance(position, HookCall):
                 found -= set(position.arrays)
             else:
-                found -= {each.array for each in _arrays_of(position) if each.section is not None}
+                found -= {each.array for each in position.arrays if each.section is not None}
     return found
-
-
-def _arrays_of(call: Call) -> list[ArrayValue]:
-    return [argument.value for argument in call.arguments if isinstance(argument.value, ArrayValue)]
 
 
 class _Programs:
@@ -60,16 +56,16 @@ class _Programs:
 
     def __init__(self, collected: Collected) -> None:
         self._layouts = collected.layouts
-        self._programs = [_Program(entry) for entry in collected.entries]
+        self._programs = list(map(_Program, collected.entries, collected.plans))
         self._calls: dict[Call, Mapping[int, Sequence[Contents]]] = {}
 
     def needs_content(self, step: GranuleStep, array: int) -> bool:
         """Whether a step may read elements of an array that it has not overwritten before."""
         is_new = np.zeros(self._layouts[array].shape, np.bool_)
-        for position in step.positions:
-            if not isinstance(position, Call) or all(each.array != array for each in _arrays_of(position)):
+        for call in step.calls:
+            if all(each.array != array for each in call.arrays):
                 continue
-            found = self._contents(position)[array]
+            found = self._contents(call)[array]
             if not all(is_new[box].all() for each in found for box in each.read):
                 return True
             for each in found:
@@ -87,41 +83,37 @@ class _Programs:
 class _Program:
     """A program of a cache entry."""
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, plan: CallPlan) -> None:
         self._entry = entry
-        self._read: tuple[CallPlan, Mapping[str, DType], Sdfg | None] | None = None
+        self._plan = plan
 
     def contents(self, call: Call, layouts: Sequence[Layout]) -> Mapping[int, Sequence[Contents]]:
-        plan, scalars, sdfg = self._files()
         given = {argument.name: argument.value for argument in call.arguments}
         wholes: dict[str, tuple[int, Layout]] = {}
-        for leaf in plan.fields:
+        for leaf in self._plan.fields:
             value = given[leaf.path]
             if isinstance(value, ArrayValue) and value.section is None:
                 wholes[leaf.array.name] = value.array, layouts[value.array]
         sizes = {name: layout.shape for name, (_, layout) in wholes.items()}
-        if sdfg is None:
-            made = {name: Contents(read=(tuple(slice(0, size) for size in each),)) for name, each in sizes.items()}
-        else:
-            values = {slot.name: _value(slot, given, layouts) for slot in (*plan.slots, *plan.symbols)}
-            known = {name: value for name, value in values.items() if value is not None}
-            made = dict(contents(sdfg, scalars, known, sizes))
+        slots = (*self._plan.slots, *self._plan.symbols)
+        values = {slot.name: known for slot in slots if (known := _value(slot, given, layouts)) is not None}
+        made = unknown_contents(sizes) if self._sdfg is None else contents(self._sdfg, self._scalars, values, sizes)
         found: dict[int, list[Contents]] = {}
         for name, (number, _) in wholes.items():
             found.setdefault(number, []).append(made[name])
         return found
 
-    def _files(self) -> tuple[CallPlan, Mapping[str, DType], Sdfg | None]:
-        if self._read is None:
-            signature = sdfg_in(self._entry / "sdfg.json")
-            plan = make_plan(signature, program_in(self._entry / "program.json"))
-            scalars = {each.name: each.dtype for each in signature.arguments if isinstance(each, ScalarArgument)}
-            try:
-                sdfg = read(self._entry / LOWERED_SDFG)
-            except SdfgError:
-                sdfg = None
-            self._read = plan, scalars, sdfg
-        return self._read
+    @functools.cached_property
+    def _scalars(self) -> Mapping[str, DType]:
+        signature = sdfg_in(self._entry / "sdfg.json")
+        return {each.name: each.dtype for each in signature.arguments if isinstance(each, ScalarArgument)}
+
+    @functools.cached_property
+    def _sdfg(self) -> Sdfg | None:
+        try:
+            return read(self._entry / LOWERED_SDFG)
+        except SdfgError:
+            return None
 
 
 def _value(slot: Slot, given: Mapping[str, object], layouts: Sequence[Layout]) -> int | None:

@@ -19,8 +19,9 @@ from gtstub.errors import GranuleError
 from gtstub.granule.description import FILE, Description, GranuleArray, GranuleStep, HookCall, from_json
 from gtstub.granule.library import HookFunction, Library
 from gtstub.granule.memory import Layout
-from gtstub.granule.recording import Recording, digest_of, read
+from gtstub.granule.recording import Recording, read
 from gtstub.toolchain.compiler import find
+from gtstub.util.bits import digest
 from gtstub.util.canonical import sha256
 
 
@@ -64,17 +65,17 @@ def _verify_step(
         granule.bind(arguments, {name: hooks.function(name) for name in description.hooks})
         hooks.granule = granule
         for array in description.arrays:
-            if array.name in recording.start and digest_of(granule.array(array.name)) != recording.start[array.name]:
+            if array.name in recording.start and digest(granule.array(array.name)) != recording.start[array.name]:
                 raise GranuleError(
                     f"Array '{array.name}' of granule '{description.name}' has other values than when it was exported: "
                     f"a file in '{folder}' was changed."
                 )
         granule.run(step)
-        has = description.arrays_of(step)
+        has = step.arrays
         for number, array in enumerate(description.arrays):
             if number not in has and array.name not in recording.start:
                 continue  # a temporary of other steps
-            if digest_of(granule.array(array.name)) != recording.after[step.name][array.name]:
+            if digest(granule.array(array.name)) != recording.after[step.name][array.name]:
                 raise GranuleError(
                     f"Granule '{description.name}' does not do what its steps do in Python: array '{array.name}' "
                     f"differs after step '{step.name}'."
@@ -93,14 +94,7 @@ def _opened(library: Path, description: Description, folder: Path) -> Iterator[L
 def _as_captured(array: GranuleArray, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The values in memory with the strides of the capture."""
     layout = Layout(0, array.dtype, array.shape, array.strides)
-    low, _ = layout.extent
-    made: npt.NDArray[Any] = np.ndarray(
-        array.shape,
-        array.dtype,
-        np.zeros(layout.bytes, np.uint8),
-        -low if layout.bytes else 0,
-        [stride * layout.itemsize for stride in array.strides],
-    )
+    made = layout.over(np.zeros(layout.bytes, np.uint8))
     made[...] = values
     return made
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gtstub import _host
 from gtstub.errors import CaptureError
+from gtstub.util.bits import differences, digest
 
 type Look = Callable[[int], object]
 """Is called before each program that a method calls, with the number of those that it has called."""
@@ -152,22 +152,12 @@ def _difference(value: Any, new: Any) -> str | None:
 
 def _check_restorable(step: str, field: _Field, before: Any) -> None:
     """Raises CaptureError if an array has changed that cannot be written."""
-    if not _is_writable(field.array) and _differences(field.array, before)[0].any():
+    if not _is_writable(field.array) and differences(field.array, before)[0].any():
         raise CaptureError(
             f"Step '{step}' cannot be verified: argument '{field.argument}' of program '{field.program}' (position "
             f"{field.position}) is read-only, but the method changes its memory. The method does more than call these "
             f"programs."
         )
-
-
-def _differences(array: Any, other: Any) -> tuple[Any, Any, Any]:
-    """Which elements of two arrays differ in their bits, in C order, and both arrays in host memory."""
-    import numpy as np
-
-    found, wanted = (np.ascontiguousarray(each.get() if hasattr(each, "get") else each) for each in (array, other))
-    size = found.dtype.itemsize
-    differ = (found.view(np.uint8).reshape(-1, size) != wanted.view(np.uint8).reshape(-1, size)).any(axis=1)
-    return differ, found, wanted
 
 
 def _difference_at_end(field: _Field, expected: Any) -> str | None:
@@ -194,7 +184,7 @@ class _Difference:
 def _first_difference(array: Any, expected: Any) -> _Difference | None:
     import numpy as np
 
-    differ, found, wanted = _differences(array, expected)
+    differ, found, wanted = differences(array, expected)
     count = int(differ.sum())
     if count == 0:
         return None
@@ -205,18 +195,15 @@ def _first_difference(array: Any, expected: Any) -> _Difference | None:
 # --- Where a method does more than call programs ----------------------------------------------------------------------
 
 
-def _digests(fields: Iterable[_Field]) -> list[bytes]:
+def _digests(fields: Iterable[_Field]) -> list[str]:
     """Digests of all arrays, because a step may have too many positions to keep copies of each."""
-    import numpy as np
-
-    arrays = (field.array.get() if hasattr(field.array, "get") else field.array for field in fields)
-    return [hashlib.blake2b(np.ascontiguousarray(array).view(np.uint8), digest_size=16).digest() for array in arrays]
+    return [digest(field.array) for field in fields]
 
 
 class _FirstChange:
     """A Look that finds the first position before which an array is not as it is before that position of the step."""
 
-    def __init__(self, fields: Sequence[_Field], digests: Sequence[Sequence[bytes]]) -> None:
+    def __init__(self, fields: Sequence[_Field], digests: Sequence[Sequence[str]]) -> None:
         self._fields = fields
         self._digests = digests
         self.position = len(digests)
@@ -228,8 +215,8 @@ class _FirstChange:
         if position > self.position or position == len(self._digests):
             return
         self.position, self.field, self.array = len(self._digests), None, None
-        for field, digest, expected in zip(self._fields, _digests(self._fields), self._digests[position], strict=True):
-            if digest != expected:
+        for field, found, expected in zip(self._fields, _digests(self._fields), self._digests[position], strict=True):
+            if found != expected:
                 self.position, self.field, self.array = position, field, field.array.copy()
                 return
 

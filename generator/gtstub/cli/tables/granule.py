@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gtstub.cache.inspection import signatures
 from gtstub.granule.description import ArrayValue, Call, Constant, Description
 from gtstub.granule.memory import Layout
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import program_in, sdfg_in
 from gtstub.util.console import make_table, print_parts
 
 
 def print_granule(description: Description, folder: Path) -> None:
     """Prints the arrays, the positions of each step, and what is compiled in."""
-    entries = [folder / program.folder for program in description.programs]
-    plans = [make_plan(sdfg_in(entry / "sdfg.json"), program_in(entry / "program.json")) for entry in entries]
+    read = (signatures(folder / program.folder) for program in description.programs)
+    plans = [make_plan(sdfg, program) for _, sdfg, program in read]
     arrays = make_table("array", "memory", "type", "size", "bytes", "", rows=_arrays(description))
     steps = make_table("step", "position", "does", "writes", "constants", rows=_positions(description, plans))
     rows = list(_compiled_in(plans))
