@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from gtstub.install import RUNTIME
-from tests.support import scale_program as scale
-from tests.support.cmake_projects import ALONE, FROM_PACKAGE, HOSTS, cmake
-from tests.support.stubs import write_stub
+from tests.support.cmake_projects import ALONE, FROM_PACKAGE, cmake, install_and_move
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.20)
@@ -30,19 +27,7 @@ install(TARGETS model DESTINATION bin)
 
 
 def test_installed_program_runs_where_it_was_moved(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    gtstub = shutil.copytree(roots[ALONE], tmp_path / "a blank" / "gtstub")
-    write_stub(scale.SDFG, scale.PROGRAM, sources)
-    (sources / "built").mkdir()
-    (sources / "libscale.so").rename(sources / "built" / "other_name.so")
-    shutil.copy(HOSTS / "host.c", sources)
-    (sources / "CMakeLists.txt").write_text(PROJECT)
-    build, installed = tmp_path / "build", tmp_path / "installed"
-    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={gtstub}")
-    cmake("--build", build)
-    cmake("--install", build, "--prefix", installed)
-    moved = installed.rename(tmp_path / "moved")
-    for folder in (sources, build, gtstub):
-        shutil.rmtree(folder)
+    moved = install_and_move(PROJECT, roots[ALONE], sources, tmp_path)
 
     program = moved / "lib" / "scale"
     assert {file.name for file in program.iterdir()} == {"scale_stub.so", "libscale.so", RUNTIME.name}

@@ -12,7 +12,16 @@ import pytest
 from gtstub.abi import ABI
 from gtstub.install import FOLDER, RUNTIME
 from tests.support import scale_program as scale
-from tests.support.cmake_projects import ALONE, ENVIRONMENT, FROM_PACKAGE, HOSTS, PROGRAM, Project, cmake
+from tests.support.cmake_projects import (
+    ALONE,
+    ENVIRONMENT,
+    FROM_PACKAGE,
+    HOSTS,
+    PROGRAM,
+    Project,
+    cmake,
+    install_and_move,
+)
 from tests.support.programs import need
 from tests.support.stubs import render_stub, write_stub
 
@@ -420,19 +429,7 @@ install(TARGETS model DESTINATION bin)
 
 
 def test_installed_program_runs_where_it_was_moved(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    gtstub = shutil.copytree(roots[ALONE], tmp_path / "a blank" / "gtstub")
-    write_stub(scale.SDFG, scale.PROGRAM, sources)
-    (sources / "built").mkdir()
-    (sources / "libscale.so").rename(sources / "built" / "other_name.so")
-    shutil.copy(HOSTS / "host.c", sources)
-    (sources / "CMakeLists.txt").write_text(INSTALLED)
-    build, installed = tmp_path / "build", tmp_path / "installed"
-    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={gtstub}")
-    cmake("--build", build)
-    cmake("--install", build, "--prefix", installed)
-    moved = installed.rename(tmp_path / "moved")
-    for folder in (sources, build, gtstub):
-        shutil.rmtree(folder)
+    moved = install_and_move(INSTALLED, roots[ALONE], sources, tmp_path)
     assert {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()} == {
         "bin/model",
         "lib/scale/libscale.so",

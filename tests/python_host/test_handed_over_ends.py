@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,56 +18,16 @@ import gtstub
 from gtstub import _host
 from gtstub.abi import SONAME
 from gtstub.install import RUNTIME
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.handed_over import (
     RUNTIME_ERROR,
-    VALUE_ERROR,
     CStep,
-    build_host,
     in_thread,
     refused,
 )
 from tests.support.hosting import Bound, good_arguments, run_script
-from tests.support.scale_program import PROGRAM, SDFG, build_library
-from tests.support.stubs import build_stub
+from tests.support.scale_program import N
 
 pytestmark = [pytest.mark.sanitizer, pytest.mark.usefixtures("no_deadlock", "nothing_left")]
-
-N = 5
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("scale")
-    build_library(folder)
-    return build_stub(SDFG, PROGRAM, folder, toolchain), folder / "libscale.so"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_host(tmp_path_factory.mktemp("host"))
-
-
-@pytest.fixture
-def nothing_left() -> Iterator[None]:
-    yield
-    with refused(VALUE_ERROR, "No step was handed over as '', nor under any other name."):
-        CStep("")
-
-
-@pytest.fixture
-def scale(parts: tuple[Path, Path]) -> _host.Program:
-    return _host.load(*parts)
-
-
-@pytest.fixture
-def now() -> np.ndarray:
-    return np.ones(N)
-
-
-@pytest.fixture
-def new() -> np.ndarray:
-    return np.zeros(N)
 
 
 # --- The GIL ----------------------------------------------------------------------------------------------------------

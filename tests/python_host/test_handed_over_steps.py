@@ -7,7 +7,6 @@ import dataclasses
 import gc
 import sys
 import weakref
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,51 +24,13 @@ from tests.support.handed_over import (
     CError,
     CStep,
     build_fortran_host,
-    build_host,
     in_thread,
     refused,
 )
 from tests.support.hosting import Bound
-from tests.support.scale_program import PROGRAM, SDFG, build_library
-from tests.support.stubs import build_stub
+from tests.support.scale_program import PROGRAM, SDFG, N
 
 pytestmark = [pytest.mark.sanitizer, pytest.mark.usefixtures("no_deadlock", "nothing_left")]
-
-N = 5
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("scale")
-    build_library(folder)
-    return build_stub(SDFG, PROGRAM, folder, toolchain), folder / "libscale.so"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_host(tmp_path_factory.mktemp("host"))
-
-
-@pytest.fixture
-def nothing_left() -> Iterator[None]:
-    yield
-    with refused(VALUE_ERROR, "No step was handed over as '', nor under any other name."):
-        CStep("")
-
-
-@pytest.fixture
-def scale(parts: tuple[Path, Path]) -> _host.Program:
-    return _host.load(*parts)
-
-
-@pytest.fixture
-def now() -> np.ndarray:
-    return np.ones(N)
-
-
-@pytest.fixture
-def new() -> np.ndarray:
-    return np.zeros(N)
 
 
 # --- The same step ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,35 +11,9 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.toolchain.compiler import Toolchain
-from tests.support.scale_program import PROGRAM, SDFG, build_library
-from tests.support.stubs import build_stub
+from tests.support.scale_program import N
 
 pytestmark = pytest.mark.sanitizer
-
-N = 5
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("scale")
-    build_library(folder)
-    return build_stub(SDFG, PROGRAM, folder, toolchain), folder / "libscale.so"
-
-
-@pytest.fixture
-def scale(parts: tuple[Path, Path]) -> _host.Program:
-    return _host.load(*parts)
-
-
-@pytest.fixture
-def now() -> np.ndarray:
-    return np.ones(N)
-
-
-@pytest.fixture
-def new() -> np.ndarray:
-    return np.zeros(N)
 
 
 # --- Changes ----------------------------------------------------------------------------------------------------------

@@ -11,19 +11,8 @@ import pytest
 import gtstub
 from gtstub import _host
 from gtstub.profiling.report import Report
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import run_script
-from tests.support.scale_program import PROGRAM, SDFG, build_library
-from tests.support.stubs import build_stub
-
-N = 5
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("scale")
-    build_library(folder)
-    return build_stub(SDFG, PROGRAM, folder, toolchain), folder / "libscale.so"
+from tests.support.scale_program import N
 
 
 @pytest.fixture

@@ -15,24 +15,10 @@ import pytest
 
 from gtstub import _host
 from gtstub.toolchain.compiler import Toolchain
-from tests.support.scale_program import PROGRAM, SDFG, build_library
+from tests.support.scale_program import N
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import PADDED_PROGRAM, PADDED_SDFG
 from tests.support.stubs import build_stub
-
-N = 5
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("scale")
-    build_library(folder)
-    return build_stub(SDFG, PROGRAM, folder, toolchain), folder / "libscale.so"
-
-
-@pytest.fixture
-def scale(parts: tuple[Path, Path]) -> _host.Program:
-    return _host.load(*parts)
 
 
 @pytest.fixture

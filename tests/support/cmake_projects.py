@@ -10,7 +10,9 @@ from pathlib import Path
 
 from gtstub.install import FOLDER
 from gtstub.toolchain.answer import find_cmake
+from tests.support import scale_program as scale
 from tests.support.checkout import ROOT
+from tests.support.stubs import write_stub
 
 HOSTS = ROOT / "tests" / "cmake" / "project"
 
@@ -34,6 +36,27 @@ def cmake(*arguments: str | Path, fails: bool = False) -> str:
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert (done.returncode != 0) is fails, f"{done.stdout}{done.stderr}"
     return " ".join((done.stdout + done.stderr).split())
+
+
+def install_and_move(project: str, root: Path, sources: Path, folder: Path) -> Path:
+    """
+    Builds and installs the CMakeLists.txt `project`, with the program 'scale' and the host `host.c`, in `folder`. Moves
+    what was installed, removes everything else, also the copy of gtstub, and returns the new place.
+    """
+    gtstub = shutil.copytree(root, folder / "a blank" / "gtstub")
+    write_stub(scale.SDFG, scale.PROGRAM, sources)
+    (sources / "built").mkdir()
+    (sources / "libscale.so").rename(sources / "built" / "other_name.so")
+    shutil.copy(HOSTS / "host.c", sources)
+    (sources / "CMakeLists.txt").write_text(project)
+    build, installed = folder / "build", folder / "installed"
+    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={gtstub}")
+    cmake("--build", build)
+    cmake("--install", build, "--prefix", installed)
+    moved = installed.rename(folder / "moved")
+    for each in (sources, build, gtstub):
+        shutil.rmtree(each)
+    return moved
 
 
 class Project:

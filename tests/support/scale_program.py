@@ -18,6 +18,9 @@ SDFG = sdfg(
 )
 PROGRAM = program("scale", x=field(K), factor=scalar("float64"), out=field(K))
 
+N = 5
+"""Elements of the fields of most tests."""
+
 LIBRARY = """
 void *__dace_init_scale(void) {{ static int handle; return &handle; }}
 int __dace_exit_scale(void *handle) {{ return handle == (void *)0; }}
