@@ -25,6 +25,17 @@ bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent)
     return true;
 }
 
+bool gts_find_range(const gts_array *array, gts_range *range)
+{
+    size_t size;
+    gts_extent extent;
+    if (!gts_measure(array, &size, &extent))
+        return false;
+    const uintptr_t data = (uintptr_t)array->data;
+    *range = (gts_range){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high};
+    return true;
+}
+
 bool gts_same_array(const gts_array *a, const gts_array *b)
 {
     const size_t bytes = (size_t)a->rank * sizeof(int64_t);

@@ -12,6 +12,14 @@ typedef struct gts_extent {
 /* Computes the size of all elements in bytes, and their extent; false if either exceeds what an address can hold. */
 bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent);
 
+/* Addresses of bytes, from the first one to the one after the last. */
+typedef struct gts_range {
+    uintptr_t low, high;
+} gts_range;
+
+/* Finds the memory that an array uses, which is empty if it has no elements; false if no address can hold its strides. */
+bool gts_find_range(const gts_array *array, gts_range *range);
+
 /* Copies all elements of an array to another one of the same type and sizes. */
 void gts_copy(const gts_array *from, const gts_array *to);
 

@@ -48,16 +48,16 @@ static int check_argument(const gts_granule_descriptor *self, const gts_granule_
     return 0;
 }
 
-/* The addresses of an array, which has at least one element. */
+/* The memory of an array, which has at least one element. */
 typedef struct span {
-    uintptr_t low, high;
+    gts_range memory;
     uint32_t array; /* index */
 } span;
 
 static int compare_spans(const void *a, const void *b)
 {
     const span *const first = a, *const second = b;
-    return (first->low > second->low) - (first->low < second->low);
+    return (first->memory.low > second->memory.low) - (first->memory.low < second->memory.low);
 }
 
 static int check_pair(const gts_granule_descriptor *self, const gts_array *arrays, uint32_t a, uint32_t b)
@@ -78,16 +78,13 @@ static int check_overlaps(const gts_granule_descriptor *self, const gts_array *a
 {
     size_t count = 0;
     for (uint32_t i = 0; i < self->array_count; ++i) {
-        size_t size;
-        gts_extent extent;
-        if (!gts_measure(&arrays[i], &size, &extent) || size == 0)
-            continue;
-        const uintptr_t data = (uintptr_t)arrays[i].data;
-        spans[count++] = (span){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, i};
+        gts_range memory;
+        if (gts_find_range(&arrays[i], &memory) && memory.low < memory.high)
+            spans[count++] = (span){memory, i};
     }
     qsort(spans, count, sizeof *spans, compare_spans);
     for (size_t i = 0; i < count; ++i) {
-        for (size_t j = i + 1; j < count && spans[j].low < spans[i].high; ++j)
+        for (size_t j = i + 1; j < count && spans[j].memory.low < spans[i].memory.high; ++j)
             GTS_TRY(check_pair(self, arrays, spans[i].array, spans[j].array));
     }
     return 0;
@@ -120,7 +117,7 @@ static const gts_granule_array_descriptor *argument_at(const gts_granule_descrip
 int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
 {
     if (granule == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+        return gts_granule_refuse_closed();
     return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_TYPE_ERROR,
                               "is missing, or is not allocated or associated.");
 }
@@ -128,7 +125,7 @@ int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
 int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis)
 {
     if (granule == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+        return gts_granule_refuse_closed();
     return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_VALUE_ERROR,
                               "has a stride on axis %" PRId32 " that is no multiple of its element size.", axis);
 }
@@ -387,7 +384,7 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
 int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks)
 {
     if (self == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+        return gts_granule_refuse_closed();
     const gts_granule_descriptor *const descriptor = self->descriptor;
     if (index_base != 0 && index_base != 1)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,

@@ -7,10 +7,15 @@
 #include "granule/private.h"
 #include "gtstub/bound.h"
 
+int gts_granule_refuse_closed(void)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+}
+
 static GTS_COLD int refuse_unbound(const gts_granule *self)
 {
     if (self == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+        return gts_granule_refuse_closed();
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' is not bound: bind its arguments first.",
                          self->descriptor->name);
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/layout.h"
+#include "base/path.h"
 #include "granule/private.h"
 
 #define MAGIC "gtstub kept 1\0\0"
@@ -161,9 +161,8 @@ int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char 
                  bool *is_temporary)
 {
     *kept = (gts_kept){0};
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/kept.bin", folder) >= (int)sizeof path)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", folder);
+    char path[PATH_MAX];
+    GTS_TRY(gts_join_path(path, folder, strlen(folder), "kept.bin"));
     const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would block */
     if (file < 0)
         return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "cannot be opened: %s.", strerror(errno));

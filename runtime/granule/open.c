@@ -1,9 +1,10 @@
 /* Opening and closing granules. */
-#include <stdio.h>
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "granule/private.h"
 #include "gtstub/program.h"
 
@@ -16,9 +17,8 @@ static int refuse_memory(const gts_granule_descriptor *self)
 static int open_program(const gts_granule_descriptor *self, const char *folder, const gts_granule_program *wanted,
                         gts_program **program)
 {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", folder, wanted->folder) >= (int)sizeof path)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", folder);
+    char path[PATH_MAX];
+    GTS_TRY(gts_join_path(path, folder, strlen(folder), wanted->folder));
     if (gts_open(path, program) != 0) {
         const gts_error error = gts_own_error;
         (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: %s", self->name,

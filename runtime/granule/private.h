@@ -44,6 +44,9 @@ int gts_kept_map(gts_kept *, const gts_granule_descriptor *, const char *folder,
 
 void gts_kept_unmap(gts_kept *);
 
+/* Refuses a granule that is not open. */
+GTS_COLD int gts_granule_refuse_closed(void);
+
 /* Refuses a granule that is not open, that a parent process has opened, or of which a step is running. */
 int gts_granule_check_idle(const gts_granule *);
 

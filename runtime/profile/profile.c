@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/path.h"
 #include "profile/rank.h"
 #include "profile/steps.h"
 
@@ -291,8 +292,7 @@ static const char *find_place(const char *path)
     const char *const number = strstr(path, "%p");
     if (number != NULL)
         return number;
-    const char *const slash = strrchr(path, '/');
-    const char *const name = slash == NULL ? path : slash + 1;
+    const char *const name = gts_file_name(path);
     const char *const dot = strrchr(name, '.');
     return dot == NULL || dot == name ? strchr(name, '\0') : dot;
 }

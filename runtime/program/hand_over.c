@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/path.h"
 #include "program/private.h"
 
 /* A step that was handed over. */
@@ -103,9 +104,8 @@ static int note_other_copy(struct dl_phdr_info *library, size_t size, void *foun
     (void)size;
     static const char NAME[] = "libgtstub.so.";
     other_copy *const other = found;
-    const char *const slash = strrchr(library->dlpi_name, '/');
-    const char *const file = slash == NULL ? library->dlpi_name : slash + 1;
-    if (strncmp(file, NAME, sizeof NAME - 1) != 0 || (const void *)library->dlpi_addr == other->own)
+    if (strncmp(gts_file_name(library->dlpi_name), NAME, sizeof NAME - 1) != 0 ||
+        (const void *)library->dlpi_addr == other->own)
         return 0;
     other->path = library->dlpi_name;
     return 1;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "program/private.h"
 
 static gts_linked_stub *linked_stubs; /* written before main() only, and while a shared library is loaded */
@@ -19,8 +20,7 @@ void gts_linked_add(gts_linked_stub *linked)
 
 const gts_linked_stub *gts_linked_find(const char *path)
 {
-    const char *const slash = strrchr(path, '/');
-    const char *const name = slash == NULL ? path : slash + 1;
+    const char *const name = gts_file_name(path);
     const gts_linked_stub *each = linked_stubs;
     while (each != NULL && strcmp(each->file, name) != 0)
         each = each->next;

@@ -2,12 +2,11 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "program/private.h"
 
 #define SUFFIX "_stub.so"
@@ -16,18 +15,6 @@ static bool is_stub(const char *name)
 {
     const size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
     return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
-}
-
-static GTS_COLD int refuse_long_path(const char *path)
-{
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", path);
-}
-
-/* Writes "directory/name" to `path`. */
-static int join(char path[PATH_MAX], const char *directory, size_t length, const char *name)
-{
-    const int written = snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directory, name);
-    return written >= 0 && written < PATH_MAX ? 0 : refuse_long_path(directory);
 }
 
 /* The directory in a path, "." if it names none, and the length of this text without the slash. */
@@ -50,7 +37,7 @@ static int find_linked(const char *path, const char *library, char stub[PATH_MAX
     const gts_linked_stub *const linked = gts_linked_beside(directory, length, library, &count);
     if (linked == NULL || (library != NULL && count == 0))
         return 1;
-    GTS_TRY(join(stub, directory, length, linked->file));
+    GTS_TRY(gts_join_path(stub, directory, length, linked->file));
     if (count == 1)
         return 0;
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
@@ -69,7 +56,7 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     int status = 0;
     for (const struct dirent *entry = readdir(entries); entry != NULL && status == 0; entry = readdir(entries)) {
         if (is_stub(entry->d_name) && count++ == 0)
-            status = join(stub, directory, strlen(directory), entry->d_name);
+            status = gts_join_path(stub, directory, strlen(directory), entry->d_name);
     }
     (void)closedir(entries);
     if (status == 0 && count == 0)
@@ -98,7 +85,7 @@ static int expand(const char *path, char to[PATH_MAX])
         before = (size_t)(strrchr(to, '/') - to);
     }
     if (before + strlen(rest) >= PATH_MAX)
-        return refuse_long_path(path);
+        return gts_refuse_long_path(path);
     memcpy(to + before, rest, strlen(rest) + 1);
     return 0;
 }
@@ -114,8 +101,7 @@ static int find_stub(const char *path, char stub[PATH_MAX])
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", found, strerror(errno));
     if (exists && S_ISDIR(status.st_mode))
         return find_in(found, stub);
-    const char *const slash = strrchr(found, '/');
-    const int result = find_linked(found, slash == NULL ? found : slash + 1, stub);
+    const int result = find_linked(found, gts_file_name(found), stub);
     if (result > 0)
         memcpy(stub, found, sizeof found);
     return result < 0 ? -1 : 0;
@@ -131,6 +117,6 @@ int gts_open(const char *path, gts_program **program)
         return -1;
     size_t length; /* the SDFG library is in the directory of the stub */
     const char *const directory = directory_of(stub, &length);
-    GTS_TRY(join(library, directory, length, descriptor->library));
+    GTS_TRY(gts_join_path(library, directory, length, descriptor->library));
     return gts_load_sdfg(descriptor, library, NULL, program);
 }

@@ -139,33 +139,26 @@ static bool is_there(const gts_step_tree *self, const void *data)
     return data != NULL && find_array(self, data) != NULL;
 }
 
-/* Addresses of bytes. */
-typedef struct range {
-    uintptr_t low, high;
-} range;
-
 /* Two arrays that are exchanged, and their memory. If no program has them, they have an address only. */
 typedef struct exchange {
     gts_array a, b;
-    range memory[2];
+    gts_range memory[2];
 } exchange;
 
-static range range_of(const gts_array *array)
+/* The memory of an array; all of it if that is not known. */
+static gts_range range_of(const gts_array *array)
 {
-    size_t size;
-    gts_extent extent;
-    if (!gts_measure(array, &size, &extent))
-        return (range){0, UINTPTR_MAX};
-    return (range){(uintptr_t)array->data + (uintptr_t)extent.low, (uintptr_t)array->data + (uintptr_t)extent.high};
+    gts_range found;
+    return gts_find_range(array, &found) ? found : (gts_range){0, UINTPTR_MAX};
 }
 
 /* Whether an array of a call begins before one of the two ends, and ends after it begins. */
 static bool may_have_elements(const gts_bound_call *call, const void *what)
 {
-    const range *const memory = ((const exchange *)what)->memory;
+    const gts_range *const memory = ((const exchange *)what)->memory;
     for (uint32_t leaf = 0; leaf < call->stub->leaf_count; ++leaf) {
         const gts_array *const array = array_of(call, leaf);
-        const range found = array == NULL ? (range){0, 0} : range_of(array);
+        const gts_range found = array == NULL ? (gts_range){0, 0} : range_of(array);
         if ((found.low < memory[0].high && memory[0].low < found.high) ||
             (found.low < memory[1].high && memory[1].low < found.high))
             return true;

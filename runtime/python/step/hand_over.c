@@ -145,7 +145,7 @@ PyObject *gts_py_hand_over(PyObject *module, PyObject *args)
     if (have_steps_ended)
         return PyErr_Format(PyExc_RuntimeError, "Step '%s' cannot be handed over at the end of the interpreter.",
                             step->name);
-    if (Py_TYPE(object)->tp_call != PyVectorcall_Call)
+    if (!is_plain(step))
         return PyErr_Format(
             PyExc_TypeError,
             "Step '%s' cannot be handed over: its class '%s' has a '__call__' of its own, which C would "
