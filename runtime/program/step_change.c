@@ -247,6 +247,9 @@ static int swap(const gts_step_tree *self, void *a, void *b)
             return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                                  "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
                                  self->steps[0]->name);
+        if (gts_overlap(first, second))
+            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                                 "Arrays of step '%s' cannot be swapped: they share elements.", self->steps[0]->name);
         arrays = (exchange){*first, *second, {range_of(first), range_of(second)}};
     }
     return exchange_all(self, &arrays, first != NULL);

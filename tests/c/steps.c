@@ -464,6 +464,13 @@ static void test_time_levels(void)
                   "Arrays of step 's' cannot be swapped: they differ in type, size, stride or origin.");
     gts_step_free(&step);
 
+    gts_bound_call *shifted = bind_prog(program, other, 1, &other[1], N);
+    step = make("s", &(gts_action){.call = shifted}, 1);
+    CHECK_REFUSED(gts_step_swap(step, other, &other[1]), NULL, GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: they share elements.");
+    gts_step_free(&step);
+    gts_unbind(&shifted);
+
     struct prog_args args = prog_args(now, 1, new, N);
     args.x.readonly = true;
     gts_bound_call *reader = bind(program, &args);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gtstub
 from gtstub import _host
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.scale_program import N
@@ -203,6 +205,8 @@ def test_a_refused_change_of_a_step_changes_nothing(scale: _host.Program, x: np.
         step.swap(x, np.zeros(N))
     with pytest.raises(ValueError, match=r"Arrays 1 and 2 of swap\(\) are the same"):
         step.swap(x, x)
+    with pytest.raises(ValueError, match=r"Arrays 1 and 2 of swap\(\) share elements"):
+        step.swap(long[:N], long[1 : N + 1])
     with pytest.raises(TypeError, match=r"swap\(\) takes pairs of arrays, not 1 argument"):
         step.swap(x)
     with pytest.raises(TypeError, match="No program of step 's' has an argument 'f'"):
@@ -222,6 +226,14 @@ class Exported:
     def __dlpack__(self) -> object:
         self.reads += 1
         return self.array.__dlpack__()
+
+
+def test_a_swap_keeps_no_array_without_elements(scale: _host.Program, x: np.ndarray, out: np.ndarray) -> None:
+    empty = Exported(np.zeros(0))
+    step = gtstub.Step([scale.bind(x, 2.0, out), gtstub.action(lambda *_: None, empty)])
+    before = sys.getrefcount(empty.array)
+    step.swap(x, out)
+    assert (empty.reads, sys.getrefcount(empty.array)) == (1, before)
 
 
 def test_a_refused_change_does_not_make_the_next_starts_slower(tmp_path: Path, toolchain: Toolchain) -> None:

@@ -31,12 +31,13 @@ static int read_array(const members *all, PyObject *object, gts_array *array, Py
     };
     const int status = gts_py_read_field(&leaf, object, array, owner);
     gts_py_forget_domain(&leaf);
-    if (status != 0)
+    const bool is_array = status == 0 && gts_has_element(array, array->data);
+    if (!is_array)
         Py_CLEAR(*owner);
     if (status != 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
         return -1;
     PyErr_Clear();
-    return status == 0 && gts_has_element(array, array->data);
+    return is_array;
 }
 
 /* ---- What is exchanged ----------------------------------------------------------------------------------------- */
@@ -52,9 +53,11 @@ static int read_members(const members *all)
         new->has_memory = status > 0;
         for (Py_ssize_t j = 0; j < i; ++j) {
             const member *const other = &all->member[j];
-            if (other->object == new->object ||
-                (other->has_memory && new->has_memory && other->array.data == new->array.data))
+            const bool have_memory = other->has_memory && new->has_memory;
+            if (other->object == new->object || (have_memory && other->array.data == new->array.data))
                 return gts_py_fail(PyExc_ValueError, "Arrays %zd and %zd of swap() are the same.", j + 1, i + 1);
+            if (have_memory && gts_overlap(&other->array, &new->array))
+                return gts_py_fail(PyExc_ValueError, "Arrays %zd and %zd of swap() share elements.", j + 1, i + 1);
         }
     }
     return 0;
