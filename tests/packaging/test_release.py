@@ -20,7 +20,7 @@ FILES = {
     "generator/gtstub/_version.py": '"""The version."""\n\n__version__ = "0.7.1"\n',
     "generator/gtstub/abi.py": (ROOT / "generator" / "gtstub" / "abi.py").read_text(encoding="utf-8"),
     "runtime/include/gtstub/gtstub.h": f"#define GTS_ABI {ABI}\n",
-    "CHANGELOG.md": f"# Changelog\n\n## [Unreleased]\n\n## [0.7.1]\n\n- The ABI is {ABI}. More.\n\n## [0.7.0]\n\nFirst.\n",
+    "CHANGELOG.md": f"# Changelog\n\n## [Unreleased]\n\n## [0.7.1]\n\n- The ABI is {ABI}. More.\n\n## [0.7.0]\n",
 }
 
 

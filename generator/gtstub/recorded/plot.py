@@ -69,7 +69,7 @@ def ticks(highest: float) -> list[float]:
 
 
 def collapsed(dims: Sequence[str], steps: tuple[int, int]) -> str:
-    """A line about the elements that a cell stands for: those along all axes but the last two, and neighbors on these."""
+    """A line about the elements of a cell: those along all axes but the last two, and neighbors on these."""
     parts = [f"along {' and '.join(dims[:-2])}"] if dims[2:] else []
     if steps != (1, 1):
         parts.append("of " + " × ".join(map(str, steps[-len(dims[-2:]) :])) + " neighbors")
