@@ -52,6 +52,15 @@ class Kernel:
         """Each array that it reads, with the kernels that have written it."""
         return tuple((name, tuple(each.kernel for each in self.reads_from if name in each.data)) for name in self.reads)
 
+    def with_axes(self, order: Sequence[str]) -> Kernel:
+        """The same with its dimensions in this order. Those that are not in it come last."""
+        dims = self.dims.split(", ")
+        place = {dim: order.index(dim) if dim in order else len(order) for dim in dims}
+        pairs = sorted(zip(dims, self.ranges, strict=True), key=lambda pair: place[pair[0]])
+        return dataclasses.replace(
+            self, dims=", ".join(dim for dim, _ in pairs), ranges=tuple(range_ for _, range_ in pairs)
+        )
+
 
 Writers = dict[str, dict[int, str]]
 """

@@ -31,6 +31,7 @@ from gtstub.granule.naming import Names, check_names, layout_of, reserved_names
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf, StaticLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.util.callables import title
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,8 +200,7 @@ class _Collector:
     def _positions(self, name: str, step: _host.Step) -> Iterator[tuple[_Place, Any]]:
         for number, action in enumerate(flat_actions(step)):
             does = action.function if isinstance(action, _host.Action) else action
-            title = getattr(does, "__qualname__", getattr(does, "__name__", type(does).__qualname__))
-            yield _Place(self._name, name, number + 1, title), action
+            yield _Place(self._name, name, number + 1, title(does)), action
 
     def _step(self, name: str, step: _host.Step) -> GranuleStep:
         positions = tuple(

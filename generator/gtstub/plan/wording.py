@@ -16,31 +16,45 @@ MOST_NAMES = 6
 # --- Indices ----------------------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """The `indices` of an axis that a call is sure to access if all `conditions` hold; there are none for all calls."""
+
+    axis: int
+    indices: str
+    conditions: tuple[str, ...]
+
+
 def indices_used(plan: CallPlan, leaf: Leaf) -> tuple[str, ...]:
     """
     For each axis of a field the indices that a call is sure to access: 'K 0 to 9', 'Edge start to end - 1 if start <
     end', or 'Vertex as in E2C2V' if a table has them.
     """
-    return tuple(f"{indices} if {condition}" if condition else indices for indices, condition in uses(plan, leaf))
+    return tuple(
+        f"{use.indices} if {' and '.join(use.conditions)}" if use.conditions else use.indices
+        for use in uses(plan, leaf)
+    )
 
 
-def uses(plan: CallPlan, leaf: Leaf) -> Iterator[tuple[str, str]]:
-    """The same as pairs of indices and the condition under which they are accessed, which is empty for all calls."""
+def uses(plan: CallPlan, leaf: Leaf) -> Iterator[Use]:
+    """The same in parts."""
     if not isinstance(leaf, FieldLeaf):
         return
-    for axis in leaf.axes:
+    for number, axis in enumerate(leaf.axes):
         if axis.used is not None:
-            yield f"{axis.dim} {axis.used[0]} to {axis.used[1]}", ""
+            yield Use(number, f"{axis.dim} {axis.used[0]} to {axis.used[1]}", ())
     for bounds in plan.bounds:
-        condition = " and ".join(_condition(plan, each) for each in bounds.when)
+        conditions = tuple(_condition(plan, each) for each in bounds.when)
         for used in bounds.indices:
             ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
-            yield from ((f"{leaf.axes[axis].dim} {ends}", condition) for each, axis in used.of.axes if each is leaf)
+            yield from (
+                Use(axis, f"{leaf.axes[axis].dim} {ends}", conditions) for each, axis in used.of.axes if each is leaf
+            )
         for table in bounds.tables:
             if table.leaf is leaf:
                 number, plus = table.follow.axis or 0, table.follow.plus
                 added = "" if plus == Expression() else f", each plus {plus}"
-                yield f"{leaf.axes[number].dim} as in {table.table.path}{added}", condition
+                yield Use(number, f"{leaf.axes[number].dim} as in {table.table.path}{added}", conditions)
 
 
 def _condition(plan: CallPlan, condition: Condition) -> str:

@@ -31,8 +31,8 @@ UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 
 def plot(profile: Profile, path: Path) -> None:
     """
-    Draws a bar for each program (conversion, SDFG), one for initial calls, and one for the time outside gtstub. Below,
-    if steps have run, each of their positions has a bar.
+    Draws a bar for each program (conversion, SDFG), and one for initial calls. Below, if steps have run, each of their
+    positions has a bar. The time outside gtstub is only in the title: its bar would leave no room for the others.
     """
     panels = [_bars(profile), *([_bars_of_steps(profile)] if profile.steps else [])]
     rows = [len(names) for names, _ in panels]
@@ -64,7 +64,8 @@ def _draw(axes: Axes, names: Sequence[str], parts: Mapping[str, Sequence[float]]
         axes.annotate(share, (end, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.margins(x=0.1, y=0.02)
+    axes.margins(y=0.02)
+    axes.set_xlim(0, 1.1 * max(left) or 1.0)  # with room for the share of the longest bar
     axes.set_xlabel(f"time [{unit}], and its share of the profile")
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -79,9 +80,7 @@ def _bars(profile: Profile) -> tuple[list[str], dict[str, list[float]]]:
     drawn, others = programs[:MOST_PROGRAMS], programs[MOST_PROGRAMS:]
     if others:
         drawn.append((f"{len(others)} others", sum(row[1] for row in others), sum(row[2] for row in others)))
-    shares = profile.shares()
-    rows = [(*row, 0.0) for row in drawn]
-    rows += [(name, 0.0, 0.0, shares[name]) for name in ("initial calls", "outside gtstub")]
+    rows = [*((*row, 0.0) for row in drawn), ("initial calls", 0.0, 0.0, profile.shares()["initial calls"])]
     names, conversion, sdfg, other = map(list, zip(*rows, strict=True))
     return names, {"conversion": conversion, "SDFG": sdfg, "other": other}
 

@@ -19,7 +19,7 @@ def profile_table(profile: Profile) -> Table:
     all_calls = [calls for program in profile.programs for calls in (program.run, program.initial)]
     has_gpu = any(calls is not None and calls.gpu is not None for calls in all_calls)
     names = ("t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med")
-    table = make_table("name", "# calls", *names, "conversion", *(("GPU t_med",) if has_gpu else ()))
+    table = make_table("name", "# calls", *names, "conversion share", *(("GPU t_med",) if has_gpu else ()))
     for column in table.columns[1:]:
         column.justify = "right"
 

@@ -11,6 +11,7 @@ from gtstub.programs import registry
 from gtstub.programs.captured import Look, check_captured, verify_step
 from gtstub.programs.graphs import Graph
 from gtstub.settings import Mode, mode
+from gtstub.util.callables import title
 
 
 class Step(_host.Step):
@@ -77,17 +78,13 @@ def _rows(
                 yield from _rows(each, f"{position}.", (*inside, step))
         elif isinstance(each, _host.Action):
             count = len(each.arrays)
-            yield position, f"{_name(each.function)}({count} array{'' if count == 1 else 's'})", "", ""
+            yield position, f"{title(each.function)}({count} array{'' if count == 1 else 's'})", "", ""
         else:
-            yield position, f"{_name(each)}()", _UNKNOWN, ""
+            yield position, f"{title(each)}()", _UNKNOWN, ""
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, bool | int | float)
-
-
-def _name(function: Callable[..., object]) -> str:
-    return getattr(function, "__qualname__", type(function).__qualname__)
 
 
 @contextmanager
@@ -133,11 +130,12 @@ def capture(
     the arrays are as after one call of the method. It raises CaptureError if the step does not do the same, or if
     the two calls differ in a program or an argument. If the step does not do the same, `method()` is called once more
     to find out between which programs it changes an array. `verify=False` calls the method once and compares nothing.
+    Without a `name`, the step has that of the method, and of a lambda the function around it with its file and line.
     """
     if method is None:
         return _capturing(Step([], name or "step"))
-    title = name or getattr(method, "__qualname__", None) or type(method).__qualname__
-    step = _captured(method, title)
+    name = name or title(method)
+    step = _captured(method, name)
     if verify:
-        verify_step(step, lambda look: _captured(method, title, look))
+        verify_step(step, lambda look: _captured(method, name, look))
     return step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gtstub.codegen.hosts.fortran import FortranInterface
 from gtstub.plan.model import CallPlan, FieldLeaf, Metric
 from gtstub.plan.model import Leaf as PlanLeaf
-from gtstub.plan.wording import agreements, uses
+from gtstub.plan.wording import Use, agreements, uses
 from gtstub.report.model import Constant, Leaf, Slot, UsedWhen
 
 
@@ -70,8 +71,32 @@ def _number(value: Any) -> str:
 
 
 def _used(plan: CallPlan, leaf: PlanLeaf) -> tuple[UsedWhen, ...]:
-    """The indices used on all axes together, for each condition once."""
-    by_condition: dict[str, list[str]] = {}
-    for indices, condition in uses(plan, leaf):
-        by_condition.setdefault(condition, []).append(indices)
-    return tuple(UsedWhen("; ".join(indices), condition) for condition, indices in by_condition.items())
+    """
+    The indices used on all axes together, in the order of the axes, for each set of conditions once. What fewer
+    conditions say as well is left out.
+    """
+    by_conditions: dict[tuple[str, ...], list[Use]] = {}
+    for use in uses(plan, leaf):
+        by_conditions.setdefault(use.conditions, []).append(use)
+    by_axis = {
+        conditions: "; ".join(use.indices for use in sorted(found, key=lambda use: use.axis))
+        for conditions, found in by_conditions.items()
+    }
+    return tuple(
+        UsedWhen(indices, " and ".join(conditions), conditions)
+        for conditions, indices in by_axis.items()
+        if not any(set(fewer) < set(conditions) and by_axis[fewer] == indices for fewer in by_axis)
+    )
+
+
+def axis_order(plan: CallPlan) -> tuple[str, ...]:
+    """The dimensions of all fields in one order, in which all fields have theirs if there is such an order."""
+    sorter: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
+    for leaf in plan.fields:
+        dims = [axis.dim for axis in leaf.axes]
+        for number, dim in enumerate(dims):
+            sorter.add(dim, *dims[:number])
+    try:
+        return tuple(sorter.static_order())
+    except graphlib.CycleError:
+        return tuple(dict.fromkeys(axis.dim for leaf in plan.fields for axis in leaf.axes))

@@ -54,7 +54,8 @@ def report(
     found, result, used = None, None, None
     if LOWERED_SDFG in manifest.files:
         lowered = read(path / LOWERED_SDFG)
-        found, result = kernels(lowered), check(lowered, program=program)
+        found = tuple(each.with_axes(arguments.axis_order(plan)) for each in kernels(lowered))
+        result = check(lowered, program=program)
     else:
         absent |= dict.fromkeys(("kernels", "findings"), _without(LOWERED_SDFG))
     if COMPILED_SDFG in manifest.files:

@@ -39,10 +39,11 @@ class Chip:
 
 @dataclasses.dataclass(frozen=True)
 class UsedWhen:
-    """The `indices` that each call accesses for which the condition `when` holds; it is empty if all calls do."""
+    """The `indices` that each call accesses for which all `conditions` hold. `when` is their text, empty for none."""
 
     indices: str
     when: str
+    conditions: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import jinja2
 
 from gtstub._version import __version__
+from gtstub.analysis.letters import letters
 from gtstub.analysis.memory import Transient
 from gtstub.analysis.rules import RULES
 from gtstub.install import TEMPLATES
@@ -22,16 +24,16 @@ from gtstub.report.wording import WHEN, byte_size, count, short_digests
 from gtstub.util.visible import visible
 
 SECTIONS = {
+    "timers": "Timers",
+    "memory": "Memory",
+    "kernels": "Kernels",
+    "findings": "Findings",
     "flow": "Arguments and slots",
     "contracts": "Contracts",
     "constants": "Compiled in",
-    "kernels": "Kernels",
-    "memory": "Memory",
-    "findings": "Findings",
-    "timers": "Timers",
     "ingredients": "Ingredients",
 }
-"""The titles of a page's sections by their ids, in order."""
+"""The titles of a page's sections by their ids, in order: first what a call costs, then how it is passed."""
 
 ON_HEAP = ("init", "call", "caller")
 """Transients that are listed. What is on the stack or not allocated is only counted."""
@@ -51,7 +53,18 @@ def program_page(report: ProgramReport) -> str:
         heaped=sum(each.allocated in ON_HEAP for each in transients),
         others=sum(each.allocated not in ON_HEAP for each in transients),
         demands={rule.key: rule.demand for rule in RULES},
+        letters=_letters(report),
     )
+
+
+def _letters(report: ProgramReport) -> dict[str, dict[str, str]]:
+    """The conditions that a page would repeat, each with its letter, for the sections that have some."""
+    conditions = {
+        "kernels": [where for kernel in report.kernels for where in kernel.where],
+        "contracts": [text for leaf in report.leaves for use in leaf.used for text in use.conditions],
+    }
+    found = letters(itertools.chain(*conditions.values()))
+    return {name: {text: found[text] for text in found if text in texts} for name, texts in conditions.items()}
 
 
 def _has_timers(report: ProgramReport) -> bool:

@@ -15,7 +15,7 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
         if compare and one["differ"] > 0:
             rows.setdefault((one["program"], one["argument"]), []).append(one)
     numbers = ("expected", "found", "ulp", "absolute", "relative")
-    table = make_table("program", "argument", "calls", "process", "call", "elements", "index", *numbers)
+    table = make_table("program", "argument", "differing calls", "process", "worst call", "elements", "index", *numbers)
     for (program, argument), found in rows.items():
         worst = max(found, key=_badness)
         place = worst["worst"]
