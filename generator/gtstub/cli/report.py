@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer, progress
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("entry", metavar="[ENTRY]", required=False, type=FILE)
-@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Report on all entries of this cache.")
+@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Report on all entries of this cache, or find ENTRY in it.")
 @click.option("--compare", "compared", metavar="OLD NEW", nargs=2, type=FILE, help="Report what differs between two.")
 @click.option("-o", "--output", metavar="FILE.html", type=FILE, help="Where to write the page.")
 @size_options
@@ -44,17 +45,17 @@ def report(
     """
     Write a page about a program: one HTML file.
 
-    ENTRY is the directory of a cache entry. The page shows how its arguments fill the slots of the SDFG, their
-    contracts, what was compiled in, the kernels, the memory that the SDFG allocates, the rules that it breaks, and what
-    it was built from. It needs no network and no other file. '--size' and '--set' give the sizes that the memory
-    depends on.
+    ENTRY is a program in the cache, named as for 'gtstub cache', or the directory of an entry. The page shows how its
+    arguments fill the slots of the SDFG, their contracts, what was compiled in, the kernels, the memory that the SDFG
+    allocates, the rules that it breaks, and what it was built from. It needs no network and no other file. '--size' and
+    '--set' give the sizes that the memory depends on.
 
     The page is written completely or not at all. The same entry and options always give the same bytes. The command
     exits with 2 if it cannot read an entry or write the page.
     """
     given = click.get_current_context().params
-    if (entry is not None) + (cache_dir is not None) + bool(compared) != 1:
-        raise click.UsageError("Give one of ENTRY, '--cache' and '--compare'.")
+    if (entry and compared) or not (entry or compared or cache_dir):
+        raise click.UsageError("Give one of ENTRY, '--compare' and '--cache'.")
     if output is None and not (given["as_json"] or given["filter_"] is not None):
         raise click.UsageError("Give '-o' with the name of the page, or '--json' or '--jq'.")
     if opens and output is None:
@@ -62,6 +63,11 @@ def report(
     from gtstub.cli.sdfgs import exit_code_2
 
     with exit_code_2():
+        if entry is not None:
+            entry, cache_dir = path_or_entry(entry, cache_dir), None
+        if compared is not None:
+            old, new = compared
+            compared, cache_dir = (path_or_entry(old, cache_dir), path_or_entry(new, cache_dir)), None
         document, page = _make(entry, cache_dir, compared, dimensions, symbols, profile_file)
         if output is not None:
             _write(output, page)

@@ -94,8 +94,8 @@ def test_times_of_a_profile_are_added(entry: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Give one of ENTRY, '--cache' and '--compare'."),
-        (["entry", "--cache", "."], "Give one of ENTRY, '--cache' and '--compare'."),
+        ([], "Give one of ENTRY, '--compare' and '--cache'."),
+        (["entry", "--compare", "a", "b"], "Give one of ENTRY, '--compare' and '--cache'."),
         (["entry"], "Give '-o' with the name of the page, or '--json' or '--jq'."),
         (["entry", "--json", "--open"], "'--open' needs '-o' with the name of the page."),
         (["entry", "--size", "Edge"], "'Edge' is not of the form DIM=N, with an integer."),
@@ -108,20 +108,23 @@ def test_a_wrong_command_line_is_refused(arguments: list[str], message: str) -> 
     assert message in " ".join(result.stderr.split())
 
 
-def test_what_cannot_be_read_is_refused_and_an_older_page_stays(entry: Path) -> None:
+def test_what_cannot_be_read_is_refused_and_an_older_page_stays(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", "/no/cache")
+    missing = "There is no file or directory 'nothing'. The cache '/no/cache' has no entry 'nothing': it is empty."
     Path("page.html").write_text("an older page", encoding="utf-8")
 
     def refused(message: str, *arguments: str) -> None:
         assert_refused(run("report", *arguments, "-o", "page.html"), 2, message)
 
-    refused("There is no cache entry at 'nothing'.", "nothing")
+    refused(missing, "nothing")
+    refused("There is no cache entry at 'no/thing'.", "no/thing")
     refused("The cache 'nothing' cannot be read: No such file or directory.", "--cache", "nothing")
     Path("empty").mkdir()
     refused("'empty' has no cache entry: 'gtstub cache path' prints the directory of the cache.", "--cache", "empty")
     refused("Cannot read or write 'nothing.json': No such file or directory.", str(entry), "--profile", "nothing.json")
     message = "Program 'whole' has no dimension 'Cell'. Known: 'Edge', 'K', 'Vertex'."
     refused(message, str(entry), "--size", "Cell=3")
-    refused("There is no cache entry at 'nothing'.", "--compare", str(entry), "nothing")
+    refused(missing, "--compare", str(entry), "nothing")
     flip_a_bit(entry / "sdfg.json.gz", 0)
     message = f"File 'sdfg.json.gz' of cache entry '{entry}' is not the one that was built: its digest differs."
     refused(message, str(entry))
