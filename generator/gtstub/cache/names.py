@@ -39,13 +39,13 @@ LONGEST_WORDS = 60
 _DIGEST = re.compile(r"([0-9a-f]{8})[0-9a-f]{56}")
 
 
-class UnknownName(CacheError):
+class UnknownNameError(CacheError):
     """No entry has the name, whatever follows '@'."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """The entry that was named, and all entries that fit its name, with it: those of this machine first, the newest first."""
+    """The entry that was named, and all that fit the name, with it: those of this machine first, then by their age."""
 
     item: Item
     fitting: tuple[Item, ...]
@@ -98,9 +98,9 @@ def told_apart(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
     told: dict[str, dict[str, Any]] = {}
     for program in _grouped(items, lambda item: item.name):
         told |= _differing({item.key: compiled_in(item) for item in program})
-        for group in _grouped(program, lambda item: canonical(told[item.key])):
-            for key, those in _differing({item.key: _ingredients(item) for item in group}).items():
-                told[key].update(sorted(those.items(), key=lambda pair: _is_digest(pair[1]))[:MOST_INGREDIENTS])
+    for group in _grouped(items, lambda item: (item.name, canonical(told[item.key]))):
+        for key, those in _differing({item.key: _ingredients(item) for item in group}).items():
+            told[key].update(sorted(those.items(), key=lambda pair: _is_digest(pair[1]))[:MOST_INGREDIENTS])
     return told
 
 
@@ -136,7 +136,7 @@ def _pick(items: Sequence[Item], prefix: str, root: Path) -> Item:
         if hint.startswith(" Known:") and len(known) > MOST_LISTED:
             hint = ""
         rest = f".{hint}" if hint else ": 'gtstub cache list' lists its entries." if known else ": it is empty."
-        raise UnknownName(f"The cache '{root}' has no entry '{prefix}'{rest}")
+        raise UnknownNameError(f"The cache '{root}' has no entry '{prefix}'{rest}")
     if len(found) > 1 and prefix not in found:
         raise CacheError(f"The keys of {len(found)} entries begin with '{prefix}': '{"', '".join(sorted(found))}'.")
     return found.get(prefix) or found.popitem()[1]

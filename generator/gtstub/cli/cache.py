@@ -22,21 +22,25 @@ from gtstub.cli.tables import cache as tables
 from gtstub.errors import CacheError
 from gtstub.util.quantity import duration, size
 
+NAMES = example(
+    "smooth                  a program; of several entries the newest one of this machine",
+    "smooth@Edge.size=753    with a value that was compiled in; several have a comma between them",
+    "smooth@0b12             with the beginning of the digest",
+    "smooth-0b12             the beginning of a key that no other key has",
+    title="Names of entries",
+)
 
-@click.group(name="cache", epilog=example("gtstub cache why graupel_run", "gtstub cache prune --older-than 30d"))
+
+@click.group(
+    name="cache",
+    epilog=f"{NAMES}\n\n{example('gtstub cache why graupel_run', 'gtstub cache prune --older-than 30d')}",
+)
 def cache() -> None:
     """
     Show, verify and clean up the cache.
 
     An entry is a directory with all files of one compiled program. Its name, the key, consists of the program's name
     and a digest of everything that the entry was made from.
-
-    \b
-    Commands take these names of an entry:
-      smooth                   a program; of several entries the newest one of this machine
-      smooth@Edge.size=753     with a value that was compiled in; several have a comma between them
-      smooth@0b                with the beginning of the digest
-      smooth-0b                the beginning of a key that no other key has
     """
 
 

@@ -35,7 +35,7 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | N
     )
 )
 @click.argument("paths", metavar="SDFG | ENTRY ...", nargs=-1, type=FILE)
-@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Check all entries of this cache, or find ENTRY in it.")
+@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Check all its entries, or ENTRY in it.")
 @click.option("--program", "program_file", metavar="FILE", type=FILE, help="The signature of the program.")
 @click.option("--before", "before_file", metavar="SDFG", type=FILE, help="The SDFG before: adds rules 2 and 11.")
 @click.option("--stages", "stages_dir", metavar="DIR", type=FILE, help="SDFGs of consecutive stages, in name order.")
@@ -66,9 +66,9 @@ def check(
     """
     Check SDFGs against the rules of gt4py (docs/sdfg-rules.md).
 
-    An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. An ENTRY, a program in the cache named as
-    for 'gtstub cache' or the directory of an entry, keeps its SDFG, and the signature of its program. With --stages, the first stage that breaks each rule is named; an ENTRY keeps its stages if it
-    was built with GTSTUB_KEEP_STAGES=1.
+    An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. ENTRY is a cache entry: its name (see
+    'gtstub cache -h'), or its directory. It keeps its SDFG, and the signature of its program. With --stages, the first
+    stage that breaks each rule is named; an ENTRY keeps its stages if it was built with GTSTUB_KEEP_STAGES=1.
 
     Exit codes: 0 no error was found, 1 an error was found, 2 an SDFG is missing or cannot be read.
     """

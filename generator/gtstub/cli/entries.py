@@ -31,7 +31,7 @@ def path_or_entry(given: Path, directory: Path | None = None) -> Path:
     A path as it is, or the directory of the entry with this name: in the cache at `directory`, where it is always a
     name, or else in that of this process. A text with '/' or with a suffix is a path. Raises CacheError.
     """
-    from gtstub.cache.names import UnknownName
+    from gtstub.cache.names import UnknownNameError
     from gtstub.cache.store import Cache, open_cache
 
     text = str(given)
@@ -41,5 +41,5 @@ def path_or_entry(given: Path, directory: Path | None = None) -> Path:
         return given
     try:
         return entry_in(open_cache(), text).path
-    except UnknownName as error:
+    except UnknownNameError as error:
         raise CacheError(f"There is no file or directory '{given}'. {error}") from None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     metavar="[DIR]",
     is_flag=False,
     flag_value="",
-    help="Print a row for each entry of this cache, or of the one that 'gtstub cache path' prints; or find ENTRY in it.",
+    help="Print a row for each entry of this cache, or of that of 'gtstub cache path'; or find ENTRY in it.",
 )
 @size_options
 @json_options
@@ -42,10 +42,9 @@ def memory(
     """
     Print the memory that a program allocates for its transients.
 
-    SDFG is a file that DaCe wrote, ENTRY a program in the cache, named as for 'gtstub cache', or the directory of an
-    entry. Sizes are in bytes, and '?' if they are not
-    known. An SDFG alone has no dimensions, so its symbols need '--set'. Of a cache, the entries whose calls allocate
-    most are first.
+    SDFG is a file that DaCe wrote, ENTRY a cache entry: its name (see 'gtstub cache -h'), or directory. Sizes are in
+    bytes, and '?' if they are not known. An SDFG alone has no dimensions, so its symbols need '--set'. Of a cache, the
+    entries whose calls allocate most are first.
 
     docs/memory.md explains the columns.
     """

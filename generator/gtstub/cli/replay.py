@@ -97,8 +97,8 @@ def replay(
     Repeat recorded calls, and show which results differ.
 
     RECORDING is a directory that 'gtstub record' made, for all processes or for one. Each call is repeated with the
-    program of the same name: a cache entry, by its directory or its name as for 'gtstub cache', a stub library with the
-    SDFG library beside it, or a gt4py program, which runs embedded or on a backend.
+    program of the same name: a cache entry (its name or its directory), a stub library with the SDFG library beside it,
+    or a gt4py program, which runs embedded or on a backend.
 
     Numbers are equal if 'a == b', and NaN equals NaN. Differences of floating-point numbers are measured in units in
     the last place. Everything else is compared exactly.

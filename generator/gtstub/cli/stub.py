@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gtstub.cache.manifest import Manifest
     from gtstub.signature.model import ProgramSignature, SdfgSignature
 
+
 def _files(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds an argument for an entry or two signatures, and the option '--cache', for the cache that has the entry."""
     argument = click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
@@ -79,7 +80,8 @@ def plan(files: tuple[Path, ...], cache: Path | None) -> Answer:
     """
     Print the call plan of a program.
 
-    ENTRY is a program in the cache, named as for 'gtstub cache', or the directory of an entry. The plan lists the source of each slot of the SDFG, the contract of each argument, and the values that must agree.
+    ENTRY is a cache entry: its name (see 'gtstub cache -h'), or its directory. The plan lists the source of each
+    slot of the SDFG, the contract of each argument, and the values that must agree.
     """
     sdfg, program, _ = _read(_found(files, cache))
     call_plan = make_plan(sdfg, program)
@@ -119,9 +121,9 @@ def generate(
     """
     Write a stub: a C source and its header.
 
-    ENTRY is a program in the cache, named as for 'gtstub cache', or the directory of an entry. The files are called <name>_stub.c and <name>_stub.h, a Fortran module
-    <name>_stub.f90. The same signatures always give the same bytes. A file that would not change is not touched. A file
-    that was edited by hand is replaced only with '--force'.
+    ENTRY is a cache entry: its name (see 'gtstub cache -h'), or its directory. The files are called <name>_stub.c
+    and <name>_stub.h, a Fortran module <name>_stub.f90. The same signatures always give the same bytes. A file that
+    would not change is not touched. A file that was edited by hand is replaced only with '--force'.
     """
     from gtstub.codegen.output import problem
     from gtstub.codegen.stub import make_stub
@@ -156,7 +158,8 @@ def show(files: Sequence[Path], cache: Path | None, code: bool, header: bool) ->
     A slot is one argument of the C function that DaCe generates for the program. The table has its C type, its name,
     its source and the contract that the source must satisfy.
 
-    ENTRY is a program in the cache, named as for 'gtstub cache', or the directory of an entry. The JSON document is the call plan; for an entry it includes the manifest.
+    ENTRY is a cache entry: its name (see 'gtstub cache -h'), or its directory. The JSON document is the call plan;
+    for an entry it includes the manifest.
     """
     given = click.get_current_context().params
     if code + header + (given["as_json"] or given["filter_"] is not None) > 1:

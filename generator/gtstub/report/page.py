@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -32,6 +34,8 @@ SECTIONS = {
     "ingredients": "Ingredients",
 }
 """The titles of a page's sections by their ids, in order."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 ON_HEAP = ("init", "call", "caller")
 """Transients that are listed. What is on the stack or not allocated is only counted."""
@@ -68,10 +72,26 @@ def _alike(transients: Sequence[Transient]) -> list[tuple[Transient, list[str]]]
 
 
 def index_page(
-    reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable], latest: Timeline | None = None
+    reports: Sequence[ProgramReport],
+    unreadable: Sequence[Unreadable],
+    latest: Timeline | None = None,
+    *,
+    built: Mapping[str, float] = NOTHING,
+    pages: Mapping[str, str] = NOTHING,
 ) -> str:
-    """The page of a cache, with a row for each entry, and the chart of its latest build if it is known."""
-    return _render("index.html.j2", reports=reports, unreadable=unreadable, timeline=latest, colors=COLORS)
+    """
+    The page of a cache, with a row for each entry, and the chart of its latest build if it is known. By the keys of
+    entries, `built` are times in seconds since 1970, and `pages` the addresses of their pages.
+    """
+    return _render(
+        "index.html.j2",
+        reports=reports,
+        unreadable=unreadable,
+        timeline=latest,
+        colors=COLORS,
+        built={key: time.strftime("%Y-%m-%d %H:%M", time.gmtime(when)) for key, when in built.items()},
+        pages=pages,
+    )
 
 
 def comparison_page(old: ProgramReport, new: ProgramReport, comparison: Comparison) -> str:

@@ -21,7 +21,6 @@ from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
 from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
 from gtstub.cache.store import Cache
-from gtstub.errors import CacheError
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 DAY = 86400

@@ -302,9 +302,7 @@ def test_of_several_variants_the_recorded_one_is_called(
     )
 
 
-def test_an_entry_is_named(
-    recording: Path, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_is_named(recording: Path, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
     cache = Cache(tmp_path / "cache")
     with cache.private_directory("prog") as private:
