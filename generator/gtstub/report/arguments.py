@@ -72,6 +72,6 @@ def _number(value: Any) -> str:
 def _used(plan: CallPlan, leaf: PlanLeaf) -> tuple[UsedWhen, ...]:
     """The indices used on all axes together, for each condition once."""
     by_condition: dict[str, list[str]] = {}
-    for indices, condition in uses(plan, leaf):
-        by_condition.setdefault(condition, []).append(indices)
+    for use in uses(plan, leaf):
+        by_condition.setdefault(use.condition, []).append(use.text)
     return tuple(UsedWhen("; ".join(indices), condition) for condition, indices in by_condition.items())

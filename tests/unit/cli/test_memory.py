@@ -78,6 +78,15 @@ def test_table(file: str) -> None:
     ]
 
 
+def test_what_many_sizes_have_in_common_is_named_once() -> None:
+    arrays = {name: transient("N*Max(0, vertical_end - vertical_start)") for name in "abcde"}
+    whole = sdfg(state(*arrays), arrays=arrays, symbols=["N", "vertical_end", "vertical_start"])
+    Path("many.sdfg").write_text(json.dumps(whole))
+    text = lines(run("memory", "many.sdfg").stdout)
+    assert "c call CPU_Heap Scope ? 8 * N * f" in text
+    assert text.count("f: Max(0, vertical_end - vertical_start)") == 1
+
+
 def test_what_is_not_known_is_named(file: str) -> None:
     text = run("memory", file, "--set", "N=1").stdout
     assert "a call CPU_Heap Scope ? 8 * N * M" in lines(text)
