@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,12 @@ def test_paper_has_everything(pages: dict[str, Path], open_page: Open) -> None:
     assert page.evaluate("window.folded") == 0
     page.emulate_media(media="print")
     assert page.locator(".filter:visible").count() == 0
+
+
+def test_the_page_of_a_cache_says_how_old_entries_are(pages: dict[str, Path], open_page: Open) -> None:
+    times = open_page(pages["index"]).locator("time").all_inner_texts()
+    assert len(times) == 2
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, \d+ (d|h|min|s) ago", text) for text in times)
 
 
 def test_a_page_is_readable_without_javascript(pages: dict[str, Path], open_page: Open) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -87,31 +86,6 @@ def inventory(cache: Cache) -> list[Item]:
     return [item for entry in cache.entries() if (item := _item(entry)) is not None]
 
 
-def pick(items: list[Item], prefix: str) -> Item:
-    """The one entry whose key is or begins with `prefix`. Of several layers with this key, the first one counts."""
-    found = {item.key: item for item in reversed(items) if prefix and item.key.startswith(prefix)}
-    if not found:
-        raise CacheError(f"The cache has no entry '{prefix}': 'gtstub cache list' lists its entries.")
-    if len(found) > 1 and prefix not in found:
-        raise CacheError(f"The keys of {len(found)} entries begin with '{prefix}': '{"', '".join(sorted(found))}'.")
-    return found.get(prefix) or found.popitem()[1]
-
-
-def pick_of_program(items: list[Item], program: str) -> Item:
-    """The one whole entry of a program, or else the entry that `pick` finds with `program` as prefix."""
-    found = {item.key: item for item in reversed(items) if item.name == program and item.state == "ok"}
-    if not found:
-        return pick(items, program)
-    if len(found) > 1:
-        entries = sorted(found.values(), key=lambda item: item.built, reverse=True)
-        lines = [f"  {item.key}: {_told_apart(item, entries)}" for item in entries]
-        raise CacheError(
-            f"Program '{program}' has {len(found)} entries: name one by the beginning of its key, which 'gtstub cache"
-            f" show' explains.\n{'\n'.join(lines)}"
-        )
-    return found.popitem()[1]
-
-
 def code_paths(layer: Path) -> list[str]:
     """The subdirectories of a layer that are caches of ranks which run different code."""
     try:
@@ -124,19 +98,6 @@ def code_paths(layer: Path) -> list[str]:
 def age(seconds_since_1970: float) -> float:
     """Seconds since a time; 0 for a time in the future, which a clock that was set back can cause."""
     return max(0.0, time.time() - seconds_since_1970)
-
-
-def _told_apart(item: Item, others: list[Item]) -> str:
-    """The build time of an entry, its SDFG signature, and the baked values in which `others` differ from it."""
-    assert item.manifest is not None
-    built = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item.built))
-    signature = item.manifest.files.get("sdfg.json")
-    baked = [
-        f"{name} = {json.dumps(value)}"
-        for name, value in item.manifest.baked.items()
-        if any(other.manifest is not None and other.manifest.baked.get(name) != value for other in others)
-    ]
-    return ", ".join([f"built {built}", *([f"SDFG signature {signature.sha256[:12]}"] if signature else []), *baked])
 
 
 def _item(entry: Entry) -> Item | None:

@@ -10,23 +10,37 @@ import click
 
 from gtstub import settings
 from gtstub.cache.cleanup import leftovers, sweep
-from gtstub.cache.inventory import code_paths, inventory, pick, pick_of_program
+from gtstub.cache.counts import counts
+from gtstub.cache.inventory import code_paths, inventory
+from gtstub.cache.names import named
 from gtstub.cache.prune import remove, unwanted
 from gtstub.cache.store import Cache, open_cache
+from gtstub.cli.entries import entry_in
 from gtstub.cli.options import FILE, cache_option, example, json_options
 from gtstub.cli.output import Answer, progress
 from gtstub.cli.tables import cache as tables
 from gtstub.errors import CacheError
 from gtstub.util.quantity import duration, size
 
+NAMES = example(
+    "smooth                  a program; of several entries the newest one of this machine",
+    "smooth@Edge.size=753    with a value that was compiled in; several have a comma between them",
+    "smooth@0b12             with the beginning of the digest",
+    "smooth-0b12             the beginning of a key that no other key has",
+    title="Names of entries",
+)
 
-@click.group(name="cache", epilog=example("gtstub cache why graupel_run", "gtstub cache prune --older-than 30d"))
+
+@click.group(
+    name="cache",
+    epilog=f"{NAMES}\n\n{example('gtstub cache why graupel_run', 'gtstub cache prune --older-than 30d')}",
+)
 def cache() -> None:
     """
     Show, verify and clean up the cache.
 
     An entry is a directory with all files of one compiled program. Its name, the key, consists of the program's name
-    and a digest of everything that the entry was made from. Any beginning of a key that no other key has is enough.
+    and a digest of everything that the entry was made from.
     """
 
 
@@ -62,9 +76,12 @@ def list_(times: bool, opened: Cache) -> Answer:
     """
     List all entries.
 
-    Each row has the static arguments, the size, the age, the last use (known to the hour), the layer and the state of
-    an entry. An entry is 'broken' if a file is missing or too short, and 'foreign' if another version of gtstub made
-    it. 'verify' reads all files.
+    Each row has what tells an entry apart from the others of its program, of what was compiled in, then its static
+    arguments; the size, the age, the last use (known to the hour), the layer and the state. An entry is 'broken' if a
+    file is missing or too short, and 'foreign' if another version of gtstub made it. 'verify' reads all files.
+
+    A hit is a program that a run found in the cache when it was set up, a miss one that it built. They are counted in
+    the files '.hits' and '.misses' of the first layer, except in mode Run; to count anew, remove these files.
     """
     items = inventory(opened)
     if times:
@@ -72,14 +89,14 @@ def list_(times: bool, opened: Cache) -> Answer:
 
         timed = [{**tables.item_to_json(item), **times_to_json(item)} for item in longest_first(items)]
         return Answer({"entries": timed}, functools.partial(print_times, items))
-    document = {"entries": [tables.item_to_json(item) for item in items]}
+    document = {"entries": [tables.item_to_json(item) for item in items], **counts(opened.root)._asdict()}
     return Answer(document, functools.partial(tables.print_items, opened, items))
 
 
 @cache.command(
     epilog=example("gtstub cache show diffuse-0b", "gtstub cache show diffuse-0b --jq .manifest.ingredients")
 )
-@click.argument("key")
+@click.argument("key", metavar="ENTRY")
 @opened_option
 @json_options
 def show(key: str, opened: Cache) -> Answer:
@@ -90,13 +107,13 @@ def show(key: str, opened: Cache) -> Answer:
     and the files. The JSON document has the whole manifest (docs/formats.md). 'gtstub show DIR' shows how the program
     is called.
     """
-    item = pick(inventory(opened), key)
+    item = entry_in(opened, key)
     manifest = {} if item.manifest is None else item.manifest.to_json()
     return Answer({**tables.item_to_json(item), "manifest": manifest}, functools.partial(tables.print_item, item))
 
 
 @cache.command(epilog=example("gtstub cache verify", "gtstub cache verify diffuse-0b"))
-@click.argument("keys", metavar="[KEY]...", nargs=-1)
+@click.argument("keys", metavar="[ENTRY]...", nargs=-1)
 @opened_option
 @json_options
 def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
@@ -106,9 +123,7 @@ def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
     If an entry is broken, the command names the file and exits with 6. gtstub never loads a broken entry; it builds the
     program again when it is needed. Entries of other versions of gtstub are skipped.
     """
-    items = inventory(opened)
-    if keys:
-        items = [pick(items, key) for key in keys]
+    items = [entry_in(opened, key) for key in keys] if keys else inventory(opened)
     items = [item for item in items if item.state != "foreign"]
     problems, entries = [], []
     with progress(f"Reading {len(items)} entries"):
@@ -158,7 +173,7 @@ def prune(older_than: float | None, max_size: float | None, dry_run: bool, opene
 
 
 @cache.command(epilog=example("gtstub cache export diffuse-0b diffuse.tar.gz"))
-@click.argument("key")
+@click.argument("key", metavar="ENTRY")
 @click.argument("file", type=FILE)
 @click.option("--sign", "signing_key", metavar="KEY", type=FILE, help="Sign the file with this SSH key, in FILE.sig.")
 @opened_option
@@ -173,7 +188,7 @@ def export(key: str, file: Path, signing_key: Path | None, opened: Cache) -> Non
     from gtstub.cache.bundle import pack
     from gtstub.util.atomic import replacing
 
-    item = pick(inventory(opened), key)
+    item = entry_in(opened, key)
     if signing_key is not None and file.exists() and not file.is_file():
         raise CacheError(f"'{file}' is not a regular file, and cannot be signed.")
     with replacing(file) as aside:
@@ -222,21 +237,21 @@ def import_(file: Path, allowed_signers: Path | None, opened: Cache) -> None:
 
 
 @cache.command(epilog=example("gtstub cache path", "gtstub cache path graupel_run", "gtstub cache path --jq .root"))
-@click.argument("program", metavar="[PROGRAM | KEY]", required=False)
+@click.argument("entry", metavar="[ENTRY]", required=False)
 @opened_option
 @json_options
-def path(program: str | None, opened: Cache) -> Answer:
+def path(entry: str | None, opened: Cache) -> Answer:
     """
     Print the directory of an entry, or the directories of the cache.
 
-    With PROGRAM or KEY the command prints the directory of that entry and nothing else. If a program has several
-    entries, the error lists their keys and differences; name one by its key.
+    With ENTRY, such as the name of a program, the command prints the directory of that entry. If a program has several
+    entries, a line on stderr says which one was taken, and how to name another.
 
     Without it the command prints all layers of the cache, and the setting that each comes from. Ranks that run
     different code have a directory each in these. Such a directory is itself a cache, which '--cache' can name.
     """
-    if program is not None:
-        item = pick_of_program(inventory(opened), program)
+    if entry is not None:
+        item = entry_in(opened, entry)
         return Answer(tables.item_to_json(item), functools.partial(click.echo, item.path))
     root_from = settings.cache_dir()[1] if opened == open_cache() else "--cache"
     places = [(opened.root, root_from), *((layer, settings.SHARED_CACHE_DIR) for layer in opened.shared)]
@@ -250,23 +265,21 @@ def path(program: str | None, opened: Cache) -> Answer:
 @cache.command(
     epilog=example("gtstub cache why graupel_run", "gtstub cache why graupel_run --jq '.differences[].path'")
 )
-@click.argument("program", metavar="PROGRAM | KEY")
+@click.argument("program", metavar="ENTRY")
 @opened_option
 @json_options
 def why(program: str, opened: Cache) -> Answer:
     """
     Say why a program was compiled again.
 
-    Compares the newest entry of PROGRAM, or the entry KEY, with an older entry of the same program: if possible, one
-    with the same values of static arguments; among those, the one that differs in the fewest ingredients. Without these
+    Compares ENTRY, of a program the newest entry, with an older entry of the same program: if possible, one with the
+    same values of static arguments; among those, the one that differs in the fewest ingredients. Without these
     differences nothing would have been compiled.
     """
-    items = [item for item in inventory(opened) if item.state == "ok"]
-    newest = max((item for item in items if item.name == program), key=lambda item: item.built, default=None)
-    item = newest or pick(items, program)
-    nearest = None
-    if item.manifest is not None:
-        nearest = opened.nearest(item.name, item.manifest.ingredients, before=item.built)
+    item = named(opened, program).item
+    if item.manifest is None:
+        raise CacheError(item.problem)
+    nearest = opened.nearest(item.name, item.manifest.ingredients, before=item.built)
     differences = [] if nearest is None else [tables.difference_to_json(each) for each in nearest.differences]
     document = {"key": item.key, "nearest": nearest and nearest.entry.key, "differences": differences}
     return Answer(document, functools.partial(tables.print_differences, item, nearest))

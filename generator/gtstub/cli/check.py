@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, example, json_options
 from gtstub.cli.output import Answer
 from gtstub.util.visible import visible
@@ -34,7 +35,7 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | N
     )
 )
 @click.argument("paths", metavar="SDFG | ENTRY ...", nargs=-1, type=FILE)
-@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Check all entries of this cache.")
+@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Check all its entries, or ENTRY in it.")
 @click.option("--program", "program_file", metavar="FILE", type=FILE, help="The signature of the program.")
 @click.option("--before", "before_file", metavar="SDFG", type=FILE, help="The SDFG before: adds rules 2 and 11.")
 @click.option("--stages", "stages_dir", metavar="DIR", type=FILE, help="SDFGs of consecutive stages, in name order.")
@@ -65,9 +66,9 @@ def check(
     """
     Check SDFGs against the rules of gt4py (docs/sdfg-rules.md).
 
-    An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. An ENTRY keeps its SDFG, and the signature
-    of its program. With --stages, the first stage that breaks each rule is named; an ENTRY keeps its stages if it
-    was built with GTSTUB_KEEP_STAGES=1.
+    An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. ENTRY is a cache entry: its name (see
+    'gtstub cache -h'), or its directory. It keeps its SDFG, and the signature of its program. With --stages, the first
+    stage that breaks each rule is named; an ENTRY keeps its stages if it was built with GTSTUB_KEEP_STAGES=1.
 
     Exit codes: 0 no error was found, 1 an error was found, 2 an SDFG is missing or cannot be read.
     """
@@ -78,22 +79,23 @@ def check(
     from gtstub.sdfg.read import SdfgError
     from gtstub.signature.documents import program_in
 
-    if (bool(paths), cache_dir is not None, stages_dir is not None).count(True) != 1:
+    if (paths and stages_dir) or not (paths or stages_dir or cache_dir):
         raise click.UsageError("Name SDFGs or entries, or else --cache or --stages.")
     if before_file is not None and len(paths) != 1:
         raise click.UsageError("--before is for one SDFG.")
     selected = _selected(rules.RULES, only, skip, by_adr)
-    files: Sequence[Path] = paths
+    files: Sequence[Path]
     program, before = None, None
     with sdfgs.exit_code_2():
-        if cache_dir is not None:
-            files = sdfgs.entries(cache_dir)
+        files = [path_or_entry(path, cache_dir) for path in paths]
         if stages_dir is not None:
-            files, program = sdfgs.stages(stages_dir)
+            files, program = sdfgs.stages(path_or_entry(stages_dir, cache_dir))
+        elif not paths and cache_dir is not None:
+            files = sdfgs.entries(cache_dir)
         if program_file is not None:
             program = program_in(program_file)
         if before_file is not None:
-            before, _ = sdfgs.sdfg_or_entry(before_file)
+            before, _ = sdfgs.sdfg_or_entry(path_or_entry(before_file))
 
     found: list[checks.Checked] = []
     unreadable: dict[str, str] = {}
@@ -103,7 +105,7 @@ def check(
                 sdfg, own_program = sdfgs.sdfg_or_entry(file)
                 result = rules.check(sdfg, program=program or own_program, before=before)
         except SdfgError as error:
-            if cache_dir is None:
+            if paths or cache_dir is None:
                 raise
             unreadable[str(file)] = str(error)
             continue

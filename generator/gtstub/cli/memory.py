@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer, progress
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     metavar="[DIR]",
     is_flag=False,
     flag_value="",
-    help="Print a row for each entry of this cache, or of the one that 'gtstub cache path' prints.",
+    help="Print a row for each entry of this cache, or of that of 'gtstub cache path'; or find ENTRY in it.",
 )
 @size_options
 @json_options
@@ -41,9 +42,9 @@ def memory(
     """
     Print the memory that a program allocates for its transients.
 
-    SDFG is a file that DaCe wrote, ENTRY the directory of a cache entry. Sizes are in bytes, and '?' if they are not
-    known. An SDFG alone has no dimensions, so its symbols need '--set'. Of a cache, the entries whose calls allocate
-    most are first.
+    SDFG is a file that DaCe wrote, ENTRY a cache entry: its name (see 'gtstub cache -h'), or directory. Sizes are in
+    bytes, and '?' if they are not known. An SDFG alone has no dimensions, so its symbols need '--set'. Of a cache, the
+    entries whose calls allocate most are first.
 
     docs/memory.md explains the columns.
     """
@@ -52,12 +53,13 @@ def memory(
     from gtstub.cli.sdfgs import exit_code_2
     from gtstub.cli.tables.memory import print_memory
 
-    if (path is None) == (cache_dir is None):
-        raise click.UsageError("Give either SDFG or ENTRY, or '--cache'.")
     if path is None:
-        return _of_cache(cache_dir or "", dimensions, symbols)
+        if cache_dir is None:
+            raise click.UsageError("Give SDFG, ENTRY or '--cache'.")
+        return _of_cache(cache_dir, dimensions, symbols)
     with exit_code_2():
-        sdfg, sizes = _read(path, dimensions, symbols)
+        found_path = path_or_entry(path, Path(cache_dir) if cache_dir else None)
+        sdfg, sizes = _read(found_path, dimensions, symbols)
         found = memory_of(sdfg, sizes)
     return Answer(memory_to_json(sdfg.name, sizes, found), functools.partial(print_memory, sdfg.name, found))
 

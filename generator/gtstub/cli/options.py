@@ -82,6 +82,6 @@ def size_options(command: Callable[..., None]) -> Callable[..., None]:
     return size(value(command))
 
 
-def example(*lines: str) -> str:
+def example(*lines: str, title: str = "Example") -> str:
     """The examples at the end of a command's help. After a backspace character click keeps the line breaks."""
-    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))
+    return "\n".join(("\b", f"{title}:", *(f"  {line}" for line in lines)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtstub.backends.choice import EMBEDDED, Tag
+from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, example, json_options, plot_option
 from gtstub.cli.output import Answer
 from gtstub.cli.tables.replay import not_replayed, print_replay
@@ -96,8 +97,8 @@ def replay(
     Repeat recorded calls, and show which results differ.
 
     RECORDING is a directory that 'gtstub record' made, for all processes or for one. Each call is repeated with the
-    program of the same name: a cache entry, a stub library with the SDFG library beside it, or a gt4py program, which
-    runs embedded or on a backend.
+    program of the same name: a cache entry (its name or its directory), a stub library with the SDFG library beside it,
+    or a gt4py program, which runs embedded or on a backend.
 
     Numbers are equal if 'a == b', and NaN equals NaN. Differences of floating-point numbers are measured in units in
     the last place. Everything else is compared exactly.
@@ -151,7 +152,7 @@ def _refuse_gt4py(programs: Sequence[Any]) -> None:
 def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None, build_checks: bool) -> Any:
     from gtstub.frameworks.resolve import frameworks
 
-    if ":" in name and not Path(name).exists():
+    if ":" in name.partition("@")[0] and not Path(name).exists():
         if build_checks:
             raise GtstubError(f"'--build-checks' is for entries of a cache, but '{name}' is a program.")
         with frameworks("replay"):
@@ -160,7 +161,7 @@ def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None
         return GtProgram(name, backend, grid)
     from gtstub.recorded.replay import open_program
 
-    path = Path(name)
+    path = path_or_entry(Path(name))
     if build_checks:
         with frameworks("replay --build-checks"):
             from gtstub.frameworks.dace.rebuild import rebuild_with_checks

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gtstub.cache.entry import Entry
-from gtstub.cli.options import FILE, example, force_option, json_options, output_option
+from gtstub.cli.entries import path_or_entry
+from gtstub.cli.options import FILE, cache_option, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer, print_code, progress
 from gtstub.cli.tables.plan import print_plan, print_slots
 from gtstub.codegen.hosts import LANGUAGES
@@ -22,15 +23,28 @@ if TYPE_CHECKING:
     from gtstub.cache.manifest import Manifest
     from gtstub.signature.model import ProgramSignature, SdfgSignature
 
-files_argument = click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
+
+def _files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds an argument for an entry or two signatures, and the option '--cache', for the cache that has the entry."""
+    argument = click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
+    return argument(cache_option()(command))
+
+
+def _found(files: Sequence[Path], cache: Path | None) -> Sequence[Path]:
+    """Two files, or the directory of the entry that was named."""
+    if len(files) > 2:
+        raise click.UsageError("Give a cache entry or two signatures.")
+    if len(files) == 2:
+        if cache is not None:
+            raise click.UsageError("'--cache' is for an entry; two signatures are files.")
+        return files
+    return (path_or_entry(files[0], cache),)
 
 
 def _read(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature, Manifest | None]:
     """The signatures and the manifest of a cache entry, or the signatures in two files."""
     from gtstub.signature.documents import program_in, sdfg_in
 
-    if len(files) > 2:
-        raise click.UsageError("Give a cache entry or two signatures.")
     manifest = None
     if len(files) == 1:
         manifest = Entry(files[0]).manifest()
@@ -60,16 +74,16 @@ def write_file(file: Path, text: str) -> None:
         "gtstub plan sdfg.json program.json --jq '.slots[] | select(.source.kind == \"axis\") | .name'",
     )
 )
-@files_argument
+@_files
 @json_options
-def plan(files: tuple[Path, ...]) -> Answer:
+def plan(files: tuple[Path, ...], cache: Path | None) -> Answer:
     """
     Print the call plan of a program.
 
-    ENTRY is the directory of a cache entry. The plan lists the source of each slot of the SDFG, the contract of each
-    argument, and the values that must agree.
+    ENTRY is a cache entry: its name (see 'gtstub cache -h'), or its directory. The plan lists the source of each
+    slot of the SDFG, the contract of each argument, and the values that must agree.
     """
-    sdfg, program, _ = _read(files)
+    sdfg, program, _ = _read(_found(files, cache))
     call_plan = make_plan(sdfg, program)
     return Answer(plan_to_json(call_plan), functools.partial(print_plan, call_plan))
 
@@ -89,24 +103,32 @@ def _language_options(command: Callable[..., None]) -> Callable[..., None]:
         "gtstub generate ENTRY -o stubs --name advect_first",
     )
 )
-@files_argument
+@_files
 @output_option
 @force_option
 @_language_options
 @click.option("--name", default="", help="The stub's name, if a host has several variants.  [default: the program's]")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
-def generate(files: tuple[Path, ...], output: Path, force: bool, name: str, check: bool, **chosen: bool) -> None:
+def generate(
+    files: tuple[Path, ...],
+    cache: Path | None,
+    output: Path,
+    force: bool,
+    name: str,
+    check: bool,
+    **chosen: bool,
+) -> None:
     """
     Write a stub: a C source and its header.
 
-    ENTRY is the directory of a cache entry. The files are called <name>_stub.c and <name>_stub.h, a Fortran module
-    <name>_stub.f90. The same signatures always give the same bytes. A file that would not change is not touched. A file
-    that was edited by hand is replaced only with '--force'.
+    ENTRY is a cache entry: its name (see 'gtstub cache -h'), or its directory. The files are called <name>_stub.c
+    and <name>_stub.h, a Fortran module <name>_stub.f90. The same signatures always give the same bytes. A file that
+    would not change is not touched. A file that was edited by hand is replaced only with '--force'.
     """
     from gtstub.codegen.output import problem
     from gtstub.codegen.stub import make_stub
 
-    sdfg, program, _ = _read(files)
+    sdfg, program, _ = _read(_found(files, cache))
     stub = make_stub(sdfg, program, name=name, languages=[LANGUAGES[each] for each in LANGUAGES if chosen[each]])
     written = {output / file: text for file, text in stub.files.items()}
     if not check:
@@ -125,22 +147,24 @@ def generate(files: tuple[Path, ...], output: Path, force: bool, name: str, chec
         "gtstub show ENTRY --jq .manifest",
     )
 )
-@files_argument
+@_files
 @click.option("--code", is_flag=True, help="Print the generated C source instead.")
 @click.option("--header", is_flag=True, help="Print the generated C header instead.")
 @json_options
-def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
+def show(files: Sequence[Path], cache: Path | None, code: bool, header: bool) -> Answer:
     """
     Show how each slot of a program is filled.
 
     A slot is one argument of the C function that DaCe generates for the program. The table has its C type, its name,
     its source and the contract that the source must satisfy.
 
-    ENTRY is the directory of a cache entry. The JSON document is the call plan; for an entry it includes the manifest.
+    ENTRY is a cache entry: its name (see 'gtstub cache -h'), or its directory. The JSON document is the call plan;
+    for an entry it includes the manifest.
     """
     given = click.get_current_context().params
     if code + header + (given["as_json"] or given["filter_"] is not None) > 1:
         raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
+    files = _found(files, cache)
     sdfg, program, manifest = _read(files)
     if code or header:
         from gtstub.codegen.stub import make_stub

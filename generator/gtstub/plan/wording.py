@@ -18,11 +18,20 @@ MOST_NAMES = 6
 
 @dataclasses.dataclass(frozen=True)
 class Use:
-    """The `indices` of an axis that a call is sure to access if all `conditions` hold; there are none for all calls."""
+    """The `indices` that a call is sure to access on an axis of dimension `dim`, if all conditions of `when` hold."""
 
     axis: int
+    dim: str
     indices: str
-    conditions: tuple[str, ...]
+    when: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return f"{self.dim} {self.indices}"
+
+    @property
+    def condition(self) -> str:
+        return " and ".join(self.when)
 
 
 def indices_used(plan: CallPlan, leaf: Leaf) -> tuple[str, ...]:
@@ -30,31 +39,26 @@ def indices_used(plan: CallPlan, leaf: Leaf) -> tuple[str, ...]:
     For each axis of a field the indices that a call is sure to access: 'K 0 to 9', 'Edge start to end - 1 if start <
     end', or 'Vertex as in E2C2V' if a table has them.
     """
-    return tuple(
-        f"{use.indices} if {' and '.join(use.conditions)}" if use.conditions else use.indices
-        for use in uses(plan, leaf)
-    )
+    return tuple(f"{use.text} if {use.condition}" if use.when else use.text for use in uses(plan, leaf))
 
 
 def uses(plan: CallPlan, leaf: Leaf) -> Iterator[Use]:
-    """The same in parts."""
+    """The same, one by one."""
     if not isinstance(leaf, FieldLeaf):
         return
     for number, axis in enumerate(leaf.axes):
         if axis.used is not None:
-            yield Use(number, f"{axis.dim} {axis.used[0]} to {axis.used[1]}", ())
+            yield Use(number, axis.dim, f"{axis.used[0]} to {axis.used[1]}")
     for bounds in plan.bounds:
-        conditions = tuple(_condition(plan, each) for each in bounds.when)
+        when = tuple(_condition(plan, each) for each in bounds.when)
         for used in bounds.indices:
             ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
-            yield from (
-                Use(axis, f"{leaf.axes[axis].dim} {ends}", conditions) for each, axis in used.of.axes if each is leaf
-            )
+            yield from (Use(axis, leaf.axes[axis].dim, ends, when) for each, axis in used.of.axes if each is leaf)
         for table in bounds.tables:
             if table.leaf is leaf:
                 number, plus = table.follow.axis or 0, table.follow.plus
                 added = "" if plus == Expression() else f", each plus {plus}"
-                yield Use(number, f"{leaf.axes[number].dim} as in {table.table.path}{added}", conditions)
+                yield Use(number, leaf.axes[number].dim, f"as in {table.table.path}{added}", when)
 
 
 def _condition(plan: CallPlan, condition: Condition) -> str:

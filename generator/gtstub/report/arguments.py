@@ -77,9 +77,9 @@ def _used(plan: CallPlan, leaf: PlanLeaf) -> tuple[UsedWhen, ...]:
     """
     by_conditions: dict[tuple[str, ...], list[Use]] = {}
     for use in uses(plan, leaf):
-        by_conditions.setdefault(use.conditions, []).append(use)
+        by_conditions.setdefault(use.when, []).append(use)
     by_axis = {
-        conditions: "; ".join(use.indices for use in sorted(found, key=lambda use: use.axis))
+        conditions: "; ".join(use.text for use in sorted(found, key=lambda use: use.axis))
         for conditions, found in by_conditions.items()
     }
     return tuple(

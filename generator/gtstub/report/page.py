@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
 
 from gtstub._version import __version__
-from gtstub.analysis.letters import letters
 from gtstub.analysis.memory import Transient
 from gtstub.analysis.rules import RULES
 from gtstub.install import TEMPLATES
@@ -21,6 +23,7 @@ from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
 from gtstub.report.timeline import COLORS, Timeline
 from gtstub.report.wording import WHEN, byte_size, count, short_digests
+from gtstub.util.legend import Legend
 from gtstub.util.visible import visible
 
 SECTIONS = {
@@ -34,6 +37,8 @@ SECTIONS = {
     "ingredients": "Ingredients",
 }
 """The titles of a page's sections by their ids, in order: first what a call costs, then how it is passed."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 ON_HEAP = ("init", "call", "caller")
 """Transients that are listed. What is on the stack or not allocated is only counted."""
@@ -63,7 +68,9 @@ def _letters(report: ProgramReport) -> dict[str, dict[str, str]]:
         "kernels": [where for kernel in report.kernels for where in kernel.where],
         "contracts": [text for leaf in report.leaves for use in leaf.used for text in use.conditions],
     }
-    found = letters(itertools.chain(*conditions.values()))
+    counts = Counter(itertools.chain(*conditions.values()))
+    legend = Legend(*counts)
+    found = {text: legend.letter(text) for text in counts if counts[text] > 1}
     return {name: {text: found[text] for text in found if text in texts} for name, texts in conditions.items()}
 
 
@@ -81,10 +88,26 @@ def _alike(transients: Sequence[Transient]) -> list[tuple[Transient, list[str]]]
 
 
 def index_page(
-    reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable], latest: Timeline | None = None
+    reports: Sequence[ProgramReport],
+    unreadable: Sequence[Unreadable],
+    latest: Timeline | None = None,
+    *,
+    built: Mapping[str, float] = NOTHING,
+    pages: Mapping[str, str] = NOTHING,
 ) -> str:
-    """The page of a cache, with a row for each entry, and the chart of its latest build if it is known."""
-    return _render("index.html.j2", reports=reports, unreadable=unreadable, timeline=latest, colors=COLORS)
+    """
+    The page of a cache, with a row for each entry, and the chart of its latest build if it is known. By the keys of
+    entries, `built` are times in seconds since 1970, and `pages` the addresses of their pages.
+    """
+    return _render(
+        "index.html.j2",
+        reports=reports,
+        unreadable=unreadable,
+        timeline=latest,
+        colors=COLORS,
+        built={key: time.strftime("%Y-%m-%d %H:%M", time.gmtime(when)) for key, when in built.items()},
+        pages=pages,
+    )
 
 
 def comparison_page(old: ProgramReport, new: ProgramReport, comparison: Comparison) -> str:

@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from gtstub.cache.key import make_key
+from gtstub.cache.manifest import Manifest
+from gtstub.cache.store import Cache
 from gtstub.cli.app import main
 from gtstub.errors import SignatureError
 from gtstub.recorded.archive import archives, read
@@ -298,6 +301,22 @@ def test_of_several_variants_the_recorded_one_is_called(
         1,
         "Several programs can replay the calls of 'prog': name only one of them.\n",
     )
+
+
+def test_an_entry_is_named(recording: Path, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    cache = Cache(tmp_path / "cache")
+    with cache.private_directory("prog") as private:
+        folder = Path(shutil.copytree(entry, private / "entry"))
+        manifest = Manifest("prog", "prog_stub.so", SMALL_SDFG.library, baked={"n": 1})
+        path = cache.publish(folder, make_key("prog", {}), manifest).path
+    by_path = run("replay", recording, path)
+    assert by_path.stdout.startswith("2 calls replayed.")
+    for name in ("prog", "prog@n=1"):
+        assert run("replay", recording, name).stdout == by_path.stdout
+    result = run("replay", recording, "prag")
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert result.stderr.endswith(" has no entry 'prag'. Did you mean: 'prog'?\n")
 
 
 def test_a_replay_without_comparison_succeeds(recording: Path, entry: Path) -> None:

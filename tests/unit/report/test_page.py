@@ -349,6 +349,14 @@ def test_an_index_has_a_row_for_each_entry(full: ProgramReport) -> None:
     assert len(rows) == 2
     assert rows[0][1].startswith("8 → 18")
     assert [each.text for each in page.all("p", "absent")] == ["broken-1: It lacks its manifest."]
+    assert page.all("a") == []
+
+
+def test_an_index_says_when_entries_were_built_and_links_their_pages(full: ProgramReport) -> None:
+    page = Page(index_page([full], [], built={full.key: 86400.0}, pages={full.key: "pages/full.html"}))
+    (time,), (link,) = page.all("time"), page.all("a")
+    assert (time.text, time.attributes["datetime"]) == ("1970-01-02 00:00 UTC", "1970-01-02T00:00Z")
+    assert (link.text, link.attributes["href"]) == (full.name, "pages/full.html")
 
 
 def test_style_and_script_are_short() -> None:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gtstub.cache.counts import counts as counts_of
 from gtstub.cache.inventory import Item, age, code_paths
 from gtstub.cache.key import MISSING, Difference, flat
+from gtstub.cache.names import compiled_in, described, told_apart
 from gtstub.cache.store import Cache, Nearest
 from gtstub.cache.wording import cut, sides, whole
 from gtstub.util.console import make_table, print_parts
@@ -15,7 +17,8 @@ from gtstub.util.console import make_table, print_parts
 
 def item_to_json(item: Item) -> dict[str, Any]:
     members = {name: getattr(item, name) for name in ("key", "name", "state", "problem", "bytes", "built", "used")}
-    return {**members, "static": item.static, "path": str(item.path), "layer": str(item.layer)}
+    values = {"static": item.static, "compiled_in": compiled_in(item)}
+    return {**members, **values, "path": str(item.path), "layer": str(item.layer)}
 
 
 def difference_to_json(difference: Difference) -> dict[str, Any]:
@@ -27,14 +30,17 @@ def difference_to_json(difference: Difference) -> dict[str, Any]:
 def print_items(cache: Cache, items: Sequence[Item]) -> None:
     """Prints the layers, a row for each entry, the problems of broken entries, and the total."""
     layers = {layer: "root" if layer == cache.root else f"shared {i}" for i, layer in enumerate(cache.layers)}
-    table = make_table("key", "program", "static arguments", "size", "age", "last use", "layer", "state")
+    table = make_table("key", "program", "compiled in", "size", "age", "last use", "layer", "state")
+    told = told_apart(items)
     for item in items:
         used = _age(item.used) if item.layer == cache.root else ""
         size, built = _size(item.bytes), _age(item.built)
-        static = cut(", ".join(f"{whole(name)}={whole(value)}" for name, value in item.static.items()))
-        table.add_row(item.key, item.name, static, size, built, used, layers[item.layer], item.state)
+        table.add_row(item.key, item.name, described(item, told), size, built, used, layers[item.layer], item.state)
     problems = "\n".join(item.problem for item in items if item.state == "broken")
-    print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, f"{_total(items)}.")
+    total = f"{_total(items)}."
+    if any(counts := counts_of(cache.root)):
+        total += f" {counts.hits} hits, {counts.misses} {'miss' if counts.misses == 1 else 'misses'}."
+    print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, total)
 
 
 def print_item(item: Item) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gtstub.analysis.memory import Memory, StorageUse
 from gtstub.util.console import make_table, print_parts
+from gtstub.util.legend import WIDTH, Legend
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,15 +18,22 @@ def print_memory(name: str, memory: Memory) -> None:
     """Prints a row for each transient and for each total, and who allocates how much."""
     common = {name: name for name in ("allocated", "storage", "lifetime", "branch", "bytes")}
     names = {"transient": "name", "in": "nested_in", **common, "size": "size", "repeated": "repeated"}
-    transients = _table(memory.transients, names)
-    totals = _table(memory.totals, {**common, "at least": "at_least"})
-    print_parts(transients, totals, "\n".join(_summary(name, memory)))
+    transients = _columns(memory.transients, names)
+    legend = Legend(*itertools.chain(*transients.values()))
+    for column, shorten in {"size": legend.terms, "branch": legend.repeated, "repeated": legend.repeated}.items():
+        transients[column] = shorten(transients[column])
+    totals = _columns(memory.totals, {**common, "at least": "at_least"})
+    print_parts(_table(transients), str(legend), _table(totals), "\n".join(_summary(name, memory)), width=WIDTH)
 
 
-def _table(rows: Sequence[object], members: Mapping[str, str]) -> Table:
-    """Members of objects by column, without the columns that are empty, because a terminal has no room for them."""
-    texts = {column: [_text(getattr(row, member)) for row in rows] for column, member in members.items()}
-    shown = {column: those for column, those in texts.items() if any(those)}
+def _columns(rows: Sequence[object], members: Mapping[str, str]) -> dict[str, list[str]]:
+    """Members of objects by column."""
+    return {column: [_text(getattr(row, member)) for row in rows] for column, member in members.items()}
+
+
+def _table(columns: Mapping[str, Sequence[str]]) -> Table:
+    """A table without the columns that are empty, because a terminal has no room for them."""
+    shown = {column: texts for column, texts in columns.items() if any(texts)}
     return make_table(*shown, rows=zip(*shown.values(), strict=True))
 
 

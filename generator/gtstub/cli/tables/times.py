@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gtstub.cache.inventory import Item
-from gtstub.cache.wording import cut, whole
+from gtstub.cache.names import described, told_apart
 from gtstub.util.console import make_table, print_parts
 
 
@@ -26,11 +26,11 @@ def print_times(items: Sequence[Item]) -> None:
     """Prints a row for each whole entry, the longest build first, and one with the sums."""
     shown = longest_first(items)
     stages = list(dict.fromkeys(name for item in shown for name in _stages(item)))
-    table = make_table("key", "program", "static arguments", "build", *stages)
+    table = make_table("key", "program", "compiled in", "build", *stages)
+    told = told_apart(shown)
     for item in shown:
-        static = cut(", ".join(f"{whole(name)}={whole(value)}" for name, value in item.static.items()))
         seconds = map(_seconds, map(_stages(item).get, stages))
-        table.add_row(item.key, item.name, static, _seconds(_whole(item)), *seconds)
+        table.add_row(item.key, item.name, described(item, told), _seconds(_whole(item)), *seconds)
     sums = [sum(_stages(item).get(name, 0.0) for item in shown) for name in stages]
     if shown:
         table.add_row("all", "", "", _seconds(sum(map(_whole, shown))), *map(_seconds, sums))

@@ -18,6 +18,7 @@ import dace
 from dace.codegen import compiler as dace_compiler
 
 from gtstub import settings
+from gtstub.cache.counts import MISSES, count
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest
@@ -184,6 +185,7 @@ class Build:
                 ),
             )
             entry = request.cache.publish(directory, request.key, manifest)
+        count(request.cache.root, MISSES)
         limit_size(request.cache)
         return entry
 

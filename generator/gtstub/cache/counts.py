@@ -1,0 +1,48 @@
+"""
+How often the programs of runs were found in a cache, and how often they were built: a file for each, with a byte for
+each time. An append needs no lock, and what cannot be counted is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from gtstub.cache.trust import restrict
+
+HITS, MISSES = ".hits", ".misses"
+"""The names of the files."""
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Counts(NamedTuple):
+    hits: int
+    misses: int
+
+
+def count(root: Path, name: str) -> None:
+    """Adds one, if the cache is there and its file can be written."""
+    with contextlib.suppress(OSError):
+        file = os.open(root / name, _APPEND, 0o644)
+        try:
+            if os.fstat(file).st_size == 0:
+                restrict(root / name)  # In a group cache, the others of the group count as well.
+            os.write(file, b".")
+        finally:
+            os.close(file)
+
+
+def counts(root: Path) -> Counts:
+    return Counts(_bytes(root / HITS), _bytes(root / MISSES))
+
+
+def _bytes(file: Path) -> int:
+    try:
+        status = file.lstat()
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
