@@ -1,8 +1,20 @@
-"""gtstub: C call stubs for gt4py programs that DaCe compiles."""
+"""
+C call stubs for gt4py programs that DaCe compiles. Five things that it does:
+
+1. A gt4py program is called through its stub: `from gtstub.frameworks.gt4py import make_backend`, and
+   `@gtx.program(backend=make_backend(gpu=False))`. A program of DaCe itself: `@gtstub.program`.
+2. `gtstub.compile(program, ...)` compiles a program before its first call, with arguments bound or compiled in.
+3. `gtstub.capture()` makes one call of all that a time step calls, and `gtstub.Granule` exports it to Fortran and C.
+4. `gtstub.load(path)` loads a compiled program where there is neither gt4py nor DaCe.
+5. `with gtstub.profile() as report:` times each program; `with gtstub.checks("nan"):` finds the one that writes NaN.
+
+The command `gtstub -h` lists what can be done in a shell.
+"""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -62,11 +74,23 @@ _HOMES = {
 }
 
 
+_MODULES = ("errors", "frameworks", "ranks", "recorded")
+"""Modules that users import names from."""
+
+
 def __getattr__(name: str) -> Any:
     """Imports a name at its first use, because a process that only loads compiled programs needs little of gtstub."""
+    if name in _MODULES:
+        return importlib.import_module(f"gtstub.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'gtstub' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What users need. `help()` imports all of it, so that there is no `program` without DaCe."""
+    has_dace = importlib.util.find_spec("dace") is not None
+    return sorted({*__all__, *_MODULES} - (set() if has_dace else {"program"}))
 
 
 def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> Program:

@@ -11,8 +11,6 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from gtstub.cache.trust import restrict
-
 HITS, MISSES = ".hits", ".misses"
 """The names of the files."""
 
@@ -29,9 +27,10 @@ def count(root: Path, name: str) -> None:
     with contextlib.suppress(OSError):
         file = os.open(root / name, _APPEND, 0o644)
         try:
-            if os.fstat(file).st_size == 0:
-                restrict(root / name)  # In a group cache, the others of the group count as well.
+            is_new = os.fstat(file).st_size == 0
             os.write(file, b".")
+            if is_new and root.stat().st_mode & stat.S_IWGRP:  # the cache of a group, whose members all count
+                os.fchmod(file, 0o664)
         finally:
             os.close(file)
 

@@ -131,11 +131,8 @@ def _pick(items: Sequence[Item], prefix: str, root: Path) -> Item:
     found = {item.key: item for item in reversed(items) if prefix and item.key.startswith(prefix)}
     if not found:
         known = sorted({item.name for item in items})
-        longer = [name for name in known if prefix.lower() in name.lower()]  # as those of DaCe's, after their modules
         hint = did_you_mean(prefix, known) if prefix and known else ""
-        if hint.startswith(" Known:") and len(longer) == 1:
-            hint = f" Did you mean: '{longer[0]}'?"
-        elif hint.startswith(" Known:") and len(known) > MOST_LISTED:
+        if hint.startswith(" Known:") and len(known) > MOST_LISTED:
             hint = ""
         rest = f".{hint}" if hint else ": 'gtstub cache list' lists its entries." if known else ": it is empty."
         raise UnknownNameError(f"The cache '{root}' has no entry '{prefix}'{rest}")

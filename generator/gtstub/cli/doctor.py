@@ -29,10 +29,12 @@ def doctor() -> Answer:
 
     The exit code is 1 if something is missing that gtstub needs, or if others can write to a layer of the cache.
     """
+    from gtstub.frameworks.dace.dace_config import configuration
     from gtstub.toolchain.doctor import checks
 
-    with progress("Trying the compiler"):
-        found = (*checks(), *_layers())
+    executable = configuration("cpu", "Release")["compiler.cpu.executable"]
+    with progress("Trying the compilers"):
+        found = (*(checks(executable.value, executable.by) if executable.value else checks()), *_layers())
     is_well = all(check.ok for check in found)
     document = {"ok": is_well, "checks": [dataclasses.asdict(check) for check in found]}
     return Answer(document, functools.partial(_print, found), 0 if is_well else 1)

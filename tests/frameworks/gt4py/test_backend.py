@@ -22,6 +22,7 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from gtstub import _host
+from gtstub.cache.counts import counts
 from gtstub.cache.entry import Entry
 from gtstub.errors import SignatureError, ToolchainError
 from gtstub.frameworks import icon4py
@@ -125,6 +126,13 @@ def test_entry_holds_what_a_program_needs(root: Path) -> None:
     }
     for kind in ("program", "sdfg"):
         assert (path / f"{kind}.json").read_bytes() == (FOLDER / "signatures" / f"in_place.{kind}.json").read_bytes()
+
+
+@pytest.mark.usefixtures("no_compilation")
+def test_a_build_is_a_miss_and_an_entry_that_is_found_a_hit(root: Path) -> None:
+    assert counts(root) == (0, 1)
+    build()
+    assert counts(root) == (1, 1)
 
 
 def test_entry_knows_the_stages_of_its_build(root: Path) -> None:

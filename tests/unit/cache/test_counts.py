@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,19 @@ def test_what_cannot_be_counted_is_not(tmp_path: Path) -> None:
     assert counts(tmp_path) == (0, 0)
     assert (tmp_path / "elsewhere").read_text() == "text"
     assert not (tmp_path / "missing").exists()
+
+
+@pytest.mark.parametrize(("directory", "file"), [(0o755, 0o644), (0o2775, 0o664)])
+def test_all_members_of_a_group_count_in_its_cache(tmp_path: Path, directory: int, file: int) -> None:
+    tmp_path.chmod(directory)
+    mask = os.umask(0o022)
+    try:
+        count(tmp_path, HITS)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / HITS).stat().st_mode) == file
+    count(tmp_path, HITS)
+    assert counts(tmp_path).hits == 2
 
 
 def test_a_program_that_is_found_is_a_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

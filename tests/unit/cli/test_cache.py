@@ -198,7 +198,7 @@ def test_list_says_how_often_programs_were_found(cache: Cache) -> None:
     assert "miss" not in said("list").splitlines()[-1]
     for name in (HITS, HITS, MISSES):
         count(cache.root, name)
-    assert said("list").endswith(" 2 hits, 1 miss.\n")
+    assert said("list").endswith(" B. 2 hits, 1 miss.\n")
     assert said("list", "--jq", ".hits, .misses") == "2\n1\n"
 
 

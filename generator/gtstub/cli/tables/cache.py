@@ -39,7 +39,8 @@ def print_items(cache: Cache, items: Sequence[Item]) -> None:
     problems = "\n".join(item.problem for item in items if item.state == "broken")
     total = f"{_total(items)}."
     if any(counts := counts_of(cache.root)):
-        total += f" {counts.hits} hits, {counts.misses} {'miss' if counts.misses == 1 else 'misses'}."
+        hits, misses = "hit" if counts.hits == 1 else "hits", "miss" if counts.misses == 1 else "misses"
+        total += f" {counts.hits} {hits}, {counts.misses} {misses}."
     print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, total)
 
 
