@@ -212,6 +212,10 @@ def _after(end: str) -> str:
     """The value after the last one, because ranges of DaCe include their end."""
     if re.fullmatch(r"-?\d+", end):
         return str(int(end) + 1)
-    if end.endswith(" - 1"):
-        return end.removesuffix(" - 1")
-    return end.removeprefix("-1 + ") if end.startswith("-1 + ") else f"{end} + 1"
+    if found := re.fullmatch(r"(-?\d+) \+ (.+)", end):
+        number, rest = int(found[1]) + 1, found[2]
+    elif found := re.fullmatch(r"(.+) - (\d+)", end):
+        number, rest = 1 - int(found[2]), found[1]
+    else:
+        number, rest = 1, end
+    return rest if number == 0 else f"{rest} {'-' if number < 0 else '+'} {abs(number)}"
