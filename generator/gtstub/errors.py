@@ -62,6 +62,10 @@ class VersionError(GtstubError, ImportError):
     """The installed gt4py is of a version that gtstub does not support."""
 
 
+class ArgumentError(GtstubError, TypeError):
+    """The arguments of a call do not fit its program."""
+
+
 class CompilationError(GtstubError):
     """A variant of a program could not be built. The reason is the `__cause__`."""
 

@@ -38,6 +38,8 @@ BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
 WAIT = "GTSTUB_WAIT"
 LAZY = "GTSTUB_LAZY"
+PROGRESS = "GTSTUB_PROGRESS"
+TRACEBACK = "GTSTUB_TRACEBACK"
 LIST_FILE = "GTSTUB_LIST_FILE"
 LIST_GRID = "GTSTUB_LIST_GRID"
 """Set by 'gtstub build --from-run' for the process that it starts."""
@@ -62,15 +64,27 @@ class Mode(StrEnum):
     RUN = "Run"  # never build
 
 
+class Progress(StrEnum):
+    """The values of GTSTUB_PROGRESS, in any case: how the progress of builds is shown on stderr."""
+
+    AUTO = "auto"  # a bar on a terminal, lines anywhere else
+    LINES = "lines"
+    OFF = "off"
+
+
 def mode() -> Mode:
     """The mode in GTSTUB_MODE, or else in FV3_DACEMODE, or else BuildAndRun. Raises ConfigError for an unknown name."""
-    for variable in (MODE, FV3_MODE):
-        if name := os.environ.get(variable):
-            for each in Mode:
-                if each.lower() == name.lower():
-                    return each
-            raise ConfigError(f"{variable} cannot be '{name}'.{did_you_mean(name, list(Mode))}")
-    return Mode.BUILD_AND_RUN
+    return _choice(FV3_MODE if not os.environ.get(MODE) else MODE, Mode.BUILD_AND_RUN)
+
+
+def progress() -> Progress:
+    """How the progress of builds is shown; AUTO by default. Raises ConfigError for an unknown name."""
+    return _choice(PROGRESS, Progress.AUTO)
+
+
+def shows_frames() -> bool:
+    """Whether gtstub's own errors show all lines that lead to them: if GTSTUB_TRACEBACK is 'full'."""
+    return os.environ.get(TRACEBACK) == "full"
 
 
 def cache_dir() -> tuple[Path, str]:
@@ -168,6 +182,16 @@ def list_file() -> Path | None:
 def list_grid() -> str:
     """The function, as `module:name`, that makes the offset provider of the programs in that list; empty for none."""
     return os.environ.get(LIST_GRID, "")
+
+
+def _choice[Choice: StrEnum](variable: str, default: Choice) -> Choice:
+    """The member of an enumeration that a variable names, in any case. Raises ConfigError for an unknown name."""
+    if not (name := os.environ.get(variable)):
+        return default
+    for each in type(default):
+        if each.lower() == name.lower():
+            return each
+    raise ConfigError(f"{variable} cannot be '{name}'.{did_you_mean(name, list(type(default)))}")
 
 
 def _paths(variable: str) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""Builds that begin when a call first needs them (GTSTUB_LAZY)."""
+"""Futures that end as those of builds do, and builds that begin when a call first needs them (GTSTUB_LAZY)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from typing import Any
 from gtstub.errors import CacheError
 
 
-class LazyBuild(Future[Any]):
+class FollowingBuild(Future[Any]):
+    """A future that ends as another one does."""
+
+    def follow(self, build: Future[Any]) -> None:
+        build.add_done_callback(self._finish)
+
+    def _finish(self, build: Future[Any]) -> None:
+        if (error := build.exception()) is None:
+            self.set_result(build.result())
+        else:
+            self.set_exception(error)
+
+
+class LazyBuild(FollowingBuild):
     """The result of a build that `start` begins when it is needed."""
 
     def __init__(self, start: Callable[[], Future[Any]]) -> None:
@@ -42,13 +55,7 @@ class LazyBuild(Future[Any]):
                 self.set_exception(error)
             self._start = None
         if self.build is not None:
-            self.build.add_done_callback(self._finish)
-
-    def _finish(self, build: Future[Any]) -> None:
-        if (error := build.exception()) is None:
-            self.set_result(build.result())
-        else:
-            self.set_exception(error)
+            self.follow(self.build)
 
 
 def is_left(build: Future[Any]) -> bool:

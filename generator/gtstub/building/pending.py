@@ -11,7 +11,6 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import threading
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
 from gtstub.building.lazy import LazyBuild
+from gtstub.building.progress import builds as shown_builds
 from gtstub.building.waiting import Waiter, Watch
 from gtstub.cache.claims import FAILURES, LOWERING
 from gtstub.cache.entry import Entry
@@ -28,7 +28,6 @@ from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
 from gtstub.util.atomic import replacing
-from gtstub.util.console import make_console
 from gtstub.util.regular import read_regular
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ LARGEST_NOTE = 2**20
 """Bytes of the largest note about a failed build that is read."""
 
 PATIENCE = 0.3
-"""Seconds of waiting before `wait_for` prints a message."""
+"""Seconds of waiting before `wait_for` names builds of which nothing was said so far."""
 
 
 class PendingEntry(Future[Entry]):
@@ -53,9 +52,12 @@ class PendingEntry(Future[Entry]):
         key: str,
         ranks: Ranks,
         submit: Callable[[], Future[Entry]],
+        label: str = "",
     ) -> None:
         super().__init__()
         self.key = key
+        self.label = label
+        shown_builds.end_with(key, self)
         self._submitted = concurrent.futures.Future[Future[Entry]]()
         self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
         self._cache, self._ranks, self._submit = cache, ranks, submit
@@ -116,7 +118,8 @@ class PendingEntry(Future[Entry]):
         try:
             if not begin():
                 watches, turn = [self._lowering, self._building], self._ranks.turn(self.key)
-                waiter = Waiter(self._cache, self.key, watches, turn, settings.builder_grace(), self._check_failure)
+                grace = settings.builder_grace()
+                waiter = Waiter(self._cache, self.key, watches, turn, grace, self._check_failure, self.label)
                 self._go_on(waiter.wait(self._claim))
         except BaseException as error:
             self.set_exception(error)
@@ -162,14 +165,16 @@ def start(
     key: str,
     ranks: Ranks,
     submit: Callable[[], Future[Entry]],
+    label: str = "",
 ) -> PendingEntry:
     """
-    Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait.
+    Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait. `label` is the program in
+    messages.
 
     `submit` begins the build and returns its future. If this process is the builder, `start` calls it at once and
     raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
     """
-    build = PendingEntry(cache, key, ranks, submit)
+    build = PendingEntry(cache, key, ranks, submit, label)
     if build.is_elsewhere:
         return build
     if ranks.turn(key) != 0 or not build.begin():
@@ -203,7 +208,7 @@ def is_missing_here(build: Future[Any]) -> bool:
 
 def wait_for(builds: Mapping[Future[Any], str]) -> None:
     """
-    Waits for builds, given with the names of their programs. Prints the names on stderr if that takes long.
+    Waits for builds, given with the names of their programs, and shows their progress.
 
     Raises CompilationError for a build that only `gtstub.wait_for_compilation()` can finish.
     """
@@ -213,23 +218,15 @@ def wait_for(builds: Mapping[Future[Any], str]) -> None:
                 f"Program '{name}' is built in a cache that this rank cannot see: call"
                 " 'gtstub.wait_for_compilation()' on all ranks first."
             )
-    _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
-    if not pending:
-        return
-    console = make_console(stderr=True)
-    begin = time.monotonic()
-    with console.status("") as status:
-        while pending:
-            names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
-            text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
-            if len(builds) > 1:
-                text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
-            if not console.is_terminal:
-                console.print(text)
-                concurrent.futures.wait(pending)
-                return
-            status.update(f"{text}, {time.monotonic() - begin:.0f} s")
-            _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
+    with shown_builds.shown():
+        _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
+        for build in pending:
+            begun = build.build or build if isinstance(build, LazyBuild) else build
+            if isinstance(begun, PendingEntry):
+                shown_builds.follow(begun.key, begun, begun.label or builds[build])
+            else:
+                shown_builds.follow(begun, begun, builds[build])
+        concurrent.futures.wait(pending)
 
 
 def raise_all(message: str, errors: Sequence[Exception]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from gtstub import settings
 from gtstub.building.jobs import Job, failed
 from gtstub.building.outcome import Outcome
+from gtstub.building.progress import builds
 from gtstub.building.worker import State, Worker
 from gtstub.errors import reason
 
@@ -121,7 +122,9 @@ class Pool:
                     self._workers.remove(each)
                     yield each.job, failed(each.job, each.worker.cause_of_exit(each.log))
                     continue
-                if reply.state == "begun":
+                if reply.state == "news":
+                    builds.hear(dataclasses.replace(reply.value, label=each.job.label))
+                if reply.state in ("begun", "news"):
                     continue
                 job, each.job = each.job, None
                 yield job, reply.value if reply.state == "done" else failed(job, reason(reply.value))

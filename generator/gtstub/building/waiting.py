@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gtstub import settings
-from gtstub.cache.claims import BuildClaim, claim_file, claim_files, claiming, read_claim
+from gtstub.building import progress
+from gtstub.building.progress import News, builds
+from gtstub.cache.claims import RENEWAL, BuildClaim, claim_file, claim_files, claiming, read_claim
+from gtstub.cache.process import Process, this_process
 
 if TYPE_CHECKING:
     from gtstub.cache.entry import Entry
@@ -49,6 +52,11 @@ class Watch:
         files = claim_files(self.root, self.key)
         return not self._is_held(read_claim(files[max(files)]) if files else None)
 
+    @property
+    def builder(self) -> tuple[Process | None, float]:
+        """The process that held the claim at the last poll, and for how many seconds it has done so."""
+        return (self._claim.owner, self._claim.renewals * RENEWAL) if self._claim else (None, 0.0)
+
     def claim(self, held: ExitStack) -> bool:
         """Claims the key until `held` is closed, after all claims of the last poll. False if another was faster."""
         return held.enter_context(claiming(self.root, self.key, self.generation + 1))
@@ -70,7 +78,7 @@ class Waiter:
     `watches` observe the claims of all steps of its build, the first step first; while one of them is held, another
     process builds. A process whose `turn` is 0 may build as soon as none is held. Turn n comes `n * grace` seconds
     later, and one turn earlier for each builder that gave up. Each poll calls `check`, which may raise an error to end
-    the wait.
+    the wait. `label` is the program in messages.
     """
 
     cache: Cache
@@ -79,11 +87,13 @@ class Waiter:
     turn: int = 0
     grace: float = 0.0
     check: Callable[[], None] = lambda: None
+    label: str = ""
 
     def __post_init__(self) -> None:
         self._begin = time.monotonic()
         self._deadline = self._begin + self.grace * self.turn
         self._was_free, self._generations = True, 0
+        self._known: Process | None = this_process()
 
     def wait(self, held: ExitStack) -> Entry | None:
         """
@@ -92,7 +102,8 @@ class Waiter:
         """
         while True:
             # Claims come before the entry, because a builder publishes the entry before it releases its claim.
-            is_free = all(watch.is_free() for watch in self.watches)
+            held_watch = next((watch for watch in self.watches if not watch.is_free()), None)
+            is_free = held_watch is None
             if (entry := self.cache.find(self.key)) is not None:
                 return entry
             self.check()
@@ -102,9 +113,21 @@ class Waiter:
                 self._deadline = time.monotonic() + self.grace * self.turn
             self._was_free, self._generations = is_free, max(generations, self._generations)
             if is_free and time.monotonic() >= self._deadline and self.watches[0].claim(held):
-                return self.cache.find(self.key)  # Another process may have published it since the last poll.
+                # Another process may have published it since the last poll.
+                if (entry := self.cache.find(self.key)) is None:
+                    builds.hear(News("claimed", self.key))
+                return entry
+            if held_watch is not None and time.monotonic() - self._begin >= progress.LONG:
+                self._say_whom(held_watch)
             # Sleeps grow with the time waited so far: the first polls are frequent.
             time.sleep(min(max(SHORTEST_SLEEP, (time.monotonic() - self._begin) / 20), LONGEST_SLEEP))
+
+    def _say_whom(self, watch: Watch) -> None:
+        """Says which other process builds, once for each."""
+        process, seconds = watch.builder
+        if process is not None and process != self._known:
+            self._known = process
+            builds.hear(News("waits", self.key, str(process), seconds, self.label))
 
 
 def build_once(cache: Cache, key: str, build: Callable[[], Entry]) -> Entry:

@@ -16,14 +16,18 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import Pipe, connection, spawn
 from pathlib import Path
 from typing import Any, Literal
 
+from gtstub import settings
 from gtstub.building.byte_code import byte_code_directory
 from gtstub.building.orphans import end_with_parent
+from gtstub.building.own_errors import is_own
+from gtstub.building.progress import builds
 from gtstub.errors import CacheError
 
 PATIENCE = 5.0
@@ -57,11 +61,11 @@ class UnfitError(CacheError):
 @dataclasses.dataclass(frozen=True)
 class Reply:
     """
-    What a worker sends: that it has `begun` a call, and then the result of the call, or its error. A call is `unfit` if
-    the worker cannot read it, or has raised UnfitError.
+    What a worker sends: that it has `begun` a call, `news` of a build, and then the result of the call, or its error. A
+    call is `unfit` if the worker cannot read it, or has raised UnfitError.
     """
 
-    state: Literal["begun", "done", "failed", "unfit"]
+    state: Literal["begun", "news", "done", "failed", "unfit"]
     value: Any = None
 
 
@@ -134,6 +138,13 @@ class Worker:
         assert isinstance(reply, Reply)
         return reply
 
+    def receive_result(self) -> Reply:
+        """Waits for the reply that ends a call, and passes news on. Raises as `receive`."""
+        while (reply := self.receive()).state in ("begun", "news"):
+            if reply.state == "news":
+                builds.hear(reply.value)
+        return reply
+
     def interrupt(self) -> None:
         """Ends the call of the worker, and so the worker."""
         self._kill(signal.SIGTERM)
@@ -196,9 +207,16 @@ def serve(pipe: int, parent: int, idle: float | None) -> None:
     end_with_parent(parent)
     try:
         with connection.Connection(pipe) as calls:
+            sending = threading.Lock()
+
+            def send(reply: Reply) -> None:
+                with sending:
+                    calls.send(reply)
+
+            builds.send_to(lambda news: send(Reply("news", news)))
             while calls.poll(idle) and (call := calls.recv_bytes()):
-                calls.send(Reply("begun"))
-                calls.send(_run(call))
+                send(Reply("begun"))
+                send(_run(call))
     except (EOFError, ConnectionError):
         return
     except KeyboardInterrupt:
@@ -206,8 +224,8 @@ def serve(pipe: int, parent: int, idle: float | None) -> None:
 
 
 def _run(call: bytes) -> Reply:
+    main, rest = pickle.loads(call)
     try:
-        main, rest = pickle.loads(call)
         if main is not None:
             spawn.prepare(main)
         try:
@@ -219,13 +237,16 @@ def _run(call: bytes) -> Reply:
     except UnfitError as error:
         return Reply("unfit", _portable(error))
     except Exception as error:
-        return Reply("failed", _portable(error))
+        # gt4py reads the executor of a build in the call, which may need a function of the main module.
+        is_lacking = main is None and isinstance(error, AttributeError) and repr(sys.modules["__main__"]) in str(error)
+        return Reply("unfit" if is_lacking else "failed", _portable(error))
     return reply
 
 
 def _portable(error: Exception) -> Exception:
-    """The error with its traceback as a note, or its text if it cannot be sent to another process."""
-    error.add_note("In a build process:\n" + "".join(traceback.format_exception(error)))
+    """The error, with its traceback as a note unless it is gtstub's own; or its text if it cannot be sent."""
+    if not is_own(error) or settings.shows_frames():
+        error.add_note("In a build process:\n" + "".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from threading import current_thread
 from typing import Any
 
+from gtstub.building.progress import builds
 from gtstub.building.worker import INTERRUPTED, Reply, State, Worker, is_worker
 from gtstub.errors import CompilationError
 
@@ -68,10 +69,10 @@ class Workers:
         """
         Calls a function of a module in a worker. The result has a CompilationError if the worker is killed.
 
-        Raises RuntimeError in a worker, which has imported a main module that builds when it is imported.
+        Raises CompilationError in a worker, which has imported a main module that builds when it is imported.
         """
         if is_worker():
-            raise RuntimeError(
+            raise CompilationError(
                 "The main module was imported for a build, and builds programs when it is imported: put what it does"
                 " under 'if __name__ == \"__main__\":'."
             )
@@ -103,8 +104,9 @@ class Workers:
     def wait(self) -> None:
         """Waits for all calls and the threads that wait for them. If that is interrupted, it cancels them."""
         try:
-            while others := [each for each in self._threads if each.is_alive() and each is not current_thread()]:
-                others[0].join()
+            with builds.shown():
+                while others := [each for each in self._threads if each.is_alive() and each is not current_thread()]:
+                    others[0].join()
         except KeyboardInterrupt:
             self.cancel()
             raise
@@ -185,15 +187,13 @@ class Workers:
             if first:
                 function, args = job.needs[1]
                 worker.send(function, *args)
-                while (reply := worker.receive()).state == "begun":
-                    pass
-                if reply.state != "done":
+                if (reply := worker.receive_result()).state != "done":
                     worker.end()  # so that no later call finds it, as if it were prepared
                     return reply
             worker.send(job.function, *job.args, main=main, **job.kwargs)
             worker.receive()
             try:
-                return worker.receive()
+                return worker.receive_result()
             except (EOFError, OSError):
                 raise self._lost(worker) from None
         finally:

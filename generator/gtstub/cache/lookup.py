@@ -40,6 +40,13 @@ class Request:
         return make_key(self.program, self.ingredients)
 
     @property
+    def label(self) -> str:
+        """The program with its static arguments, as messages name it."""
+        static = [name for name in self.ingredients.get("static", {}) if name in self.baked]
+        listed = ", ".join(f"{name}={self.baked[name]}" for name in static[:SHOWN])
+        return f"{self.program} ({listed}{', ...' if len(static) > SHOWN else ''})" if static else self.program
+
+    @property
     def is_there(self) -> bool:
         """Whether a layer has the entry, whole or not."""
         return any((layer / self.key).exists() for layer in self.cache.layers)

@@ -151,6 +151,8 @@ def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, 
 
 def _watched(progress: Iterator[Progress], count: int) -> Iterator[Outcome]:
     """Yields outcomes, and shows on stderr a bar (on a terminal) or one line for each outcome (anywhere else)."""
+    from gtstub.building.progress import builds
+
     with make_bar() as bar:
         console = bar.console
         task = bar.add_task("", total=count)
@@ -161,6 +163,7 @@ def _watched(progress: Iterator[Progress], count: int) -> Iterator[Outcome]:
             else:
                 running.remove(event.job.label)
                 done += 1
+                builds.end(event.outcome.key)  # if something was heard of it
                 if not console.is_terminal:
                     what = f"{event.outcome.state} in {event.outcome.seconds:.1f} s"
                     console.print(f"{done}/{count} {event.job.label}: {what}", soft_wrap=True)

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from gtstub.building.own_errors import OwnErrors
+
 if TYPE_CHECKING:
     from gt4py.next import backend as gtx_backend
     from gt4py.next import common
@@ -147,4 +149,5 @@ def compile(  # noqa: A001  gt4py's own word for it
             f"Argument 'program' of 'compile' must be a gt4py program or field operator, or a DaCe program, not"
             f" '{type(program).__name__}'."
         )
-    return framework.compile(program, CompileOptions(**options))
+    with OwnErrors():
+        return framework.compile(program, CompileOptions(**options))

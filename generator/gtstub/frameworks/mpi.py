@@ -17,7 +17,6 @@ import functools
 import io
 import os
 import shutil
-import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -28,6 +27,7 @@ from typing import Any
 from mpi4py import MPI
 
 from gtstub import settings
+from gtstub.building.progress import say
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.trust import make_directory
@@ -242,7 +242,7 @@ class _Exchange:
                 )
             if waited > _PATIENCE and not is_told:
                 is_told = True
-                print(f"gtstub: rank {self._comm.rank} waits for rank {_listed(whom())}", file=sys.stderr, flush=True)
+                say(f"waits for rank {_listed(whom())}")
             time.sleep(sleep)
             sleep = min(2 * sleep, _LONGEST_SLEEP)
         return found

@@ -18,6 +18,7 @@ from typing import Any
 
 from gtstub import _host, ranks, settings
 from gtstub.building.lazy import LazyBuild, is_left
+from gtstub.building.own_errors import OwnErrors
 from gtstub.building.pending import done, hurry, raise_all, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, CompilationError, reason
@@ -57,10 +58,10 @@ class Variant:
 
     @property
     def label(self) -> str:
-        return _label(self.static)
+        return label_of(self.static)
 
 
-def _label(static: Mapping[str, Any]) -> str:
+def label_of(static: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={_plain(value)}" for name, value in static.items())
 
 
@@ -121,6 +122,10 @@ class CompiledProgram(_host.Dispatcher):
         variants: list[Variant] = []
 
         def build(number: int) -> Callable[..., None]:
+            with OwnErrors():
+                return built(number)
+
+        def built(number: int) -> Callable[..., None]:
             variant = variants[number]
 
             def load() -> Callable[..., None]:
@@ -228,7 +233,8 @@ class CompiledProgram(_host.Dispatcher):
                 f" not of {_listed(static_args)}."
             )
         fixed = {name: [bound[name]] for name in statics if name in bound}
-        self.add(*product(self.__name__, {**fixed, **static_args}, self._builder.static_value))
+        with OwnErrors():
+            self.add(*product(self.__name__, {**fixed, **static_args}, self._builder.static_value))
 
     def add(self, *combinations: Mapping[str, Any]) -> None:
         """Starts the builds of the variants for combinations of static arguments, for each offset provider."""
@@ -254,7 +260,7 @@ class CompiledProgram(_host.Dispatcher):
                 result.set_exception(error)
             self.place(Variant(provider, static, result))
             if isinstance(result, LazyBuild):
-                registry.add_lazy(self.__name__, _label({name: static[name] for name in varying}), result)
+                registry.add_lazy(self.__name__, label_of({name: static[name] for name in varying}), result)
 
     def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
@@ -289,6 +295,10 @@ class CompiledProgram(_host.Dispatcher):
         Waits until all variants are built, and loads them, except in mode Build. Raises the error of a variant, or an
         ExceptionGroup of several, but no error that a call has raised before. Leaves those that wait for a call.
         """
+        with OwnErrors():
+            self._wait()
+
+    def _wait(self) -> None:
         wait_for({variant.result: self.__name__ for variant in list(self.variants) if not is_left(variant.result)})
         if mode() == Mode.BUILD:
             return

@@ -18,6 +18,7 @@ from gtstub import _host, ranks, settings
 from gtstub.building.lazy import LazyBuild, is_left
 from gtstub.building.listing import Listed, write_list
 from gtstub.building.outcome import Outcome, State, print_summary
+from gtstub.building.own_errors import OwnErrors
 from gtstub.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.errors import reason
@@ -59,15 +60,16 @@ def wait_for_compilation() -> None:
     """
     if mode() == Mode.BUILD:
         stop()
-    errors: list[Exception] = []
-    for program in _wait_for_all():
-        try:
-            program.wait()
-        except ExceptionGroup as group:
-            errors.extend(group.exceptions)
-        except Exception as error:
-            errors.append(error)
-    raise_all("Programs could not be compiled", errors)
+    with OwnErrors():
+        errors: list[Exception] = []
+        for program in _wait_for_all():
+            try:
+                program.wait()
+            except ExceptionGroup as group:
+                errors.extend(group.exceptions)
+            except Exception as error:
+                errors.append(error)
+        raise_all("Programs could not be compiled", errors)
 
 
 def _wait_for_all() -> Sequence[CompiledProgram]:

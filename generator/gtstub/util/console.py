@@ -38,11 +38,14 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def make_bar() -> Progress:
     """A progress bar on stderr. It is shown on a terminal only, and disappears at the end."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     console = make_console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    # The description is cut off where the terminal ends; the other columns keep their widths.
+    description = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1))
+    columns = (SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), description)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True)
 
 
 def make_table(*columns: str, rows: Iterable[Iterable[RenderableType]] = ()) -> Table:

@@ -79,7 +79,8 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
         "",
         f"'{file}', line 12: Program 'relax' could not be built: SIGKILL killed its build process, perhaps"
         " because memory ran out.",
-        f"'{file}', line 9: Program 'needs_grid' could not be built: Offset 'V2E' not found in offset provider.",
+        f"'{file}', line 9: Program 'needs_grid' could not be built: Program 'needs_grid' needs connectivity 'V2E',"
+        " which the offset provider does not have: pass it in 'offset_provider', which is empty.",
     }
     assert "1/4 " in done.stderr
 

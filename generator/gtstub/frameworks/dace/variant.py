@@ -17,6 +17,7 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub import settings
 from gtstub._host import Overload, Program
+from gtstub.building.progress import builds
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request, make_request
@@ -228,7 +229,7 @@ class ParsedVariant:
                 measured=self.measured,
             )
 
-        with self.build.context():
+        with builds.building(self.request.key, self.request.label), self.build.context():
             return build_once(self.request.cache, self.request.key, publish)
 
 

@@ -161,7 +161,12 @@ def _target(program: Any, options: CompileOptions) -> EmbeddedTarget | CompiledT
         tag = Tag(tag or Tag.CPU)
         choice = choose(program.__name__, tag, arch(tag.device), load_tables())
         backend = make_chosen_backend(choice, types=parameter_types(program))
-    return CompiledTarget(program, backend)
+    varying = frozenset(name for name, values in options.static_values.items() if _has_several(values))
+    return CompiledTarget(program, backend, varying)
+
+
+def _has_several(values: Any) -> bool:
+    return isinstance(values, list | tuple | range) and len(values) > 1
 
 
 def _providers(name: str, given: Any) -> tuple[Mapping[str, Any], ...]:

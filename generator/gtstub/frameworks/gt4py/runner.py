@@ -16,7 +16,9 @@ from typing import Any
 from gt4py.next.otf import runners
 
 from gtstub.building.orphans import end_with_parent
+from gtstub.building.own_errors import trim
 from gtstub.building.pending import done
+from gtstub.building.progress import ShownBuild, builds
 from gtstub.building.workers import workers
 from gtstub.frameworks.gt4py.internals import ExecutorRunner, ProcessSettings, prepare_workers, process_settings
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
@@ -46,6 +48,25 @@ class FindingRunner:
         found = None if task.no_offload_reason else task.construct_compilable(False)
         if isinstance(found, FoundProgramDef):
             return done(found.entry)
+        if not isinstance(found, LoweredProgramDef) or found.request is None:
+            return self._submit(task, found)
+        key = found.request.key
+        builds.queue(key)
+        try:
+            with builds.shown():  # for a runner that builds at once
+                future = self._submit(task, found)
+        except BaseException as error:
+            builds.end(key, error)
+            raise
+        builds.end_with(key, future)
+        future.add_done_callback(_trim)
+        if not found.is_waiting or future.done():
+            return future
+        shown = ShownBuild()
+        shown.follow(future)
+        return shown
+
+    def _submit(self, task: runners.CompilationTask, found: Any) -> concurrent.futures.Future[Any]:
         with self._making:
             if self._own is None:
                 self._own = _from_config()
@@ -76,6 +97,10 @@ class _Submitting(concurrent.futures.Executor):
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         workers.most = self._settings.workers
         return workers.submit(self._settings.prepare, function, *args, **kwargs)
+
+
+def _trim(build: concurrent.futures.Future[Any]) -> None:
+    trim(build.exception())
 
 
 _from_config = runners.from_config

@@ -26,9 +26,13 @@ class RequestedProgram:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RequestedArgs(arguments.CompileTimeArgs):
-    """The compile-time arguments of a program whose entry is to be built: gt4py hands them on to the lowering step."""
+    """
+    The compile-time arguments of a program whose entry is to be built: gt4py hands them on to the lowering step.
+    `label` is the program in messages.
+    """
 
     requested: RequestedProgram
+    label: str
 
 
 @dataclasses.dataclass

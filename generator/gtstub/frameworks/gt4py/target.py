@@ -19,12 +19,14 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import _host, ranks
 from gtstub.building.pending import done, start
+from gtstub.building.progress import builds
 from gtstub.errors import CacheError, SignatureError
 from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.frameworks.gt4py.stages import RequestedArgs
 from gtstub.programs import registry
+from gtstub.programs.compiled import label_of
 from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 
@@ -88,9 +90,14 @@ class EmbeddedTarget(Target):
 
 @dataclasses.dataclass(frozen=True)
 class CompiledTarget(Target):
-    """A program with its backend."""
+    """A program with its backend. Messages name the values of the `varying` arguments of a variant."""
 
     backend: gtx_backend.Backend[Any]
+    varying: frozenset[str] = frozenset()
+
+    def label(self, static: Mapping[str, Any]) -> str:
+        values = label_of({name: value for name, value in static.items() if name in self.varying})
+        return f"{self.name} ({values})" if values else self.name
 
     def concrete(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> ConcreteProgramDef[Any, Any]:
         """The program with its compile-time arguments: parameter types, static values, and the offset provider."""
@@ -137,12 +144,15 @@ class CompiledTarget(Target):
                     f"Program '{self.name}' has no entry in gtstub's cache, because '{self.backend.name}' is a backend"
                     " of gt4py's own, and mode 'Run' builds nothing: use a gtstub backend, or another mode."
                 )
-            return submit(concrete.args)
+            build = submit(concrete.args)
+            builds.follow(build, build, self.label(static))
+            return build
         requested = self.backend.lowering.requested(concrete)
         if (entry := requested.request.find()) is not None:
             return done(entry)
-        args = RequestedArgs(**vars(concrete.args), requested=requested)
-        return start(requested.request.cache, requested.request.key, ranks.current(), lambda: submit(args))
+        label = self.label(static)
+        args = RequestedArgs(**vars(concrete.args), requested=requested, label=label)
+        return start(requested.request.cache, requested.request.key, ranks.current(), lambda: submit(args), label)
 
     def load(self, artifact: Any) -> Callable[..., None]:
         executable = self.backend.load_artifact(artifact)

@@ -20,6 +20,7 @@ from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
 from gtstub import settings
+from gtstub.building.progress import builds
 from gtstub.building.waiting import build_once
 from gtstub.building.worker import UnfitError
 from gtstub.cache.entry import Entry
@@ -31,6 +32,7 @@ from gtstub.errors import ConfigError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.streams import make_asynchronous
+from gtstub.frameworks.gt4py.calls import check_tables, check_types
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     BindingSource,
@@ -85,7 +87,15 @@ class FindingTransforms(gtx_backend.Transforms):
             requested = self.requested(inp)
             if (entry := requested.request.find()) is not None:
                 return FoundProgramDef(None, inp.args, entry)
-        lowered = _lowered_ahead.pop(requested.request.key, None) or self._lower(requested)
+            check_types(requested.parsed)
+        key = requested.request.key
+        with builds.shown():
+            builds.begin(key, getattr(inp.args, "label", "") or requested.request.label)
+            try:
+                lowered = _lowered_ahead.pop(key, None) or self._lower(requested)
+            except BaseException as error:
+                builds.end(key, error)
+                raise
         return dataclasses.replace(lowered, is_waiting=is_waiting)
 
     def lower_ahead(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
@@ -97,6 +107,7 @@ class FindingTransforms(gtx_backend.Transforms):
     def _lower(self, requested: RequestedProgram) -> LoweredProgramDef:
         begin = time.time()
         lowered = self.lower(requested.parsed)
+        check_tables(lowered, requested.request.program)
         measured = (BuildStage.since(begin, "lowering"),)
         return dataclasses.replace(lowered, request=requested.request, measured=measured)
 
