@@ -2,12 +2,13 @@
 #include "debug/checked.h"
 #include "profile/histogram.h"
 #include "record/snapshot.h"
+#include "trace/trace.h"
 
 static const gts_observer *const OBSERVERS[] = {
     &gts_checks_observer,   /* its guarded copies are what the others see */
     &gts_recorder_observer, /* outside the profile, which does not time it */
-    &gts_profile_observer,
-    NULL,
+    &gts_trace_observer,    /* its calls contain the work of a profile */
+    &gts_profile_observer,  NULL,
 };
 
 /* Runs when the library is loaded. No function of another file calls this one: folders below do not know this file. */
