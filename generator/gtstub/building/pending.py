@@ -27,6 +27,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
+from gtstub.tracing import spans
 from gtstub.util.atomic import replacing
 from gtstub.util.console import make_console
 from gtstub.util.regular import read_regular
@@ -213,6 +214,13 @@ def wait_for(builds: Mapping[Future[Any], str]) -> None:
                 f"Program '{name}' is built in a cache that this rank cannot see: call"
                 " 'gtstub.wait_for_compilation()' on all ranks first."
             )
+    if all(build.done() for build in builds):
+        return
+    with spans.span("wait", f"builds of {', '.join(dict.fromkeys(builds.values()))}"):
+        _wait_for(builds)
+
+
+def _wait_for(builds: Mapping[Future[Any], str]) -> None:
     _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
     if not pending:
         return

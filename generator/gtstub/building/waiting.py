@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from gtstub import settings
 from gtstub.cache.claims import BuildClaim, claim_file, claim_files, claiming, read_claim
+from gtstub.tracing import spans
 
 if TYPE_CHECKING:
     from gtstub.cache.entry import Entry
@@ -90,6 +91,10 @@ class Waiter:
         The entry as soon as it is published, or None when this process has claimed the first step of its build. The
         claim is in `held`, which may contain one with an entry, too.
         """
+        with spans.span("wait", f"the build of {self.key}"):
+            return self._wait(held)
+
+    def _wait(self, held: ExitStack) -> Entry | None:
         while True:
             # Claims come before the entry, because a builder publishes the entry before it releases its claim.
             is_free = all(watch.is_free() for watch in self.watches)

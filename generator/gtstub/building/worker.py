@@ -22,6 +22,7 @@ from multiprocessing import Pipe, connection, spawn
 from pathlib import Path
 from typing import Any, Literal
 
+from gtstub import settings
 from gtstub.building.byte_code import byte_code_directory
 from gtstub.building.orphans import end_with_parent
 from gtstub.errors import CacheError
@@ -75,7 +76,9 @@ class State:
 
     @classmethod
     def now(cls) -> State:
-        return cls(dict(os.environ), Path.cwd(), tuple(map(str, sys.path)))
+        # A worker has no timeline, which would replace that of this process.
+        environment = {name: value for name, value in os.environ.items() if name != settings.TRACE}
+        return cls(environment, Path.cwd(), tuple(map(str, sys.path)))
 
 
 @dataclasses.dataclass(frozen=True)

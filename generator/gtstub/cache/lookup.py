@@ -17,6 +17,7 @@ from gtstub.cache.temporary import writable
 from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
 from gtstub.toolchain import compiler
+from gtstub.tracing import spans
 
 SHOWN = 6
 """The number of differences that a message lists."""
@@ -45,7 +46,8 @@ class Request:
 
     def find(self) -> Entry | None:
         """The entry, or None if it must be built. In mode Run, a missing entry is a CacheError."""
-        entry = self.cache.find(self.key)
+        with spans.span("lookup", self.key):
+            entry = self.cache.find(self.key)
         if entry is None and settings.mode() == settings.Mode.RUN:
             raise self._refusal()
         return entry
