@@ -8,6 +8,7 @@
 #include "program/observe.h"
 
 extern const gts_observer gts_trace_observer;
+extern const gts_observer gts_nvtx_observer; /* of another timeline: nvtx.c */
 
 /* ---- events.c -------------------------------------------------------------------------------------------------- */
 
