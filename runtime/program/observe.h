@@ -1,6 +1,7 @@
 /*
- * Inside the runtime: the observers of programs, such as profiles, traces, recordings and debug checks. Each is one gts_observer
- * in a folder above program/, and one line in observers.c, which is above all folders. No file of program/ names one.
+ * Inside the runtime: the observers of programs, such as profiles, timelines, recordings and debug checks. Each is one
+ * gts_observer in a folder above program/, and one line in observers.c, which is above all folders. No file of program/
+ * names one.
  */
 #pragma once
 

@@ -148,7 +148,7 @@ void gts_padding_free(gts_program *self);
 
 /* ---- start.c --------------------------------------------------------------------------------------------------- */
 
-/* Has the observers begin what the environment asks for. Called before the first program is loaded; later calls do nothing. */
+/* Has the observers begin what the environment asks for, before the first program is loaded. Later calls do nothing. */
 void gts_start_observers(void);
 
 /* ---- fork.c ---------------------------------------------------------------------------------------------------- */

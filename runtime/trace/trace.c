@@ -28,7 +28,7 @@ static struct {
 
 /* What the trace knows of a program, whose lock protects this. */
 typedef struct traced {
-    uint64_t entered; /* in ticks; 0 if the call began before the trace */
+    uint64_t entered; /* in ticks; 0 while no call is in the timeline */
     const char *name; /* with its static arguments */
     gts_gpu_trace gpu;
 } traced;
