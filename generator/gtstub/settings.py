@@ -2,7 +2,7 @@
 The environment variables of gtstub. Each function reads its variable at every call.
 
 The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE, GTSTUB_RECORD and GTSTUB_TRUST in C, and
-GTSTUB_BUILD_CHECKS too.
+GTSTUB_BUILD_CHECKS, GTSTUB_TRACE and GTSTUB_TRACE_EVENTS too.
 gtstub.toolchain reads the variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
 """
 
@@ -51,6 +51,8 @@ BUILD_CHECKS = "GTSTUB_BUILD_CHECKS"
 CHECK = "GTSTUB_CHECK"
 CHECK_SDFG = "GTSTUB_CHECK_SDFG"
 KEEP_STAGES = "GTSTUB_KEEP_STAGES"
+TRACE = "GTSTUB_TRACE"
+TRACE_EVENTS = "GTSTUB_TRACE_EVENTS"
 LAYOUT = "GTSTUB_LAYOUT"
 CODE_PATH = "GTSTUB_CODE_PATH"
 

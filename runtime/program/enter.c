@@ -36,6 +36,7 @@ static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool ot
     } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin < patience));
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_sub(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
+    gts_observe_span("wait", self->stub->name, begin);
     return is_locked;
 }
 

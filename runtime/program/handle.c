@@ -1,4 +1,6 @@
 /* Initialises and ends the handle of a program's SDFG, and lends workspaces to it. */
+#define _POSIX_C_SOURCE 200809L
+#include "base/clock.h"
 #include "base/refuse.h"
 #include "program/observe.h"
 
@@ -52,7 +54,9 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
     if ((is_on_gpu && gts_gpu_before_init(self) != 0) || gts_handle_end(self) != 0)
         return -1;
     self->runtime->has_new_handle = true;
+    const uint64_t begin = gts_clock_ns();
     self->sdfg = stub->init(self);
+    gts_observe_span("init", stub->name, begin);
     if (self->sdfg == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "The SDFG of program '%s' could not be initialised (__dace_init returned NULL).",

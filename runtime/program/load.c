@@ -1,22 +1,14 @@
 /* Loads and closes a program: finds the functions of its two libraries, and allocates and frees its memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/table_copy.h"
 #include "gtstub/bound.h"
 #include "program/observe.h"
-
-static pthread_once_t start_once = PTHREAD_ONCE_INIT;
-
-static void start(void)
-{
-    gts_watch_forks();
-    GTS_OBSERVE(read_environment, );
-}
 
 #ifdef GTS_LINKED
 
@@ -50,7 +42,7 @@ static const gts_stub *find_stub(const char *path, const gts_file *verified)
 
 const gts_stub *gts_load_stub(const char *path, const gts_file *verified)
 {
-    (void)pthread_once(&start_once, start);
+    gts_start_observers();
     const gts_stub *const stub = find_stub(path, verified);
     if (GTS_LIKELY(stub == NULL || stub->abi == GTS_ABI))
         return stub;
@@ -200,6 +192,7 @@ static gts_program *new_program(const gts_stub *stub)
 
 int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program)
 {
+    const uint64_t begin = gts_clock_ns();
     void *const library = gts_library_open(library_path, verified);
     if (library == NULL)
         return -1;
@@ -217,6 +210,7 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file
         gts_close(&self);
         return -1;
     }
+    gts_observe_span("load", stub->name, begin);
     *program = self;
     return 0;
 }

@@ -1,8 +1,10 @@
 /* Calls the observers of programs. */
+#define _POSIX_C_SOURCE 200809L
 #include "program/observe.h"
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/refuse.h"
 #include "gtstub/bound.h"
 
@@ -42,6 +44,11 @@ int gts_observe_workspace(gts_program *self, uint32_t workspace, size_t size)
             GTS_TRY((*each)->workspace(self, workspace, size));
     }
     return 0;
+}
+
+void gts_observe_span(const char *kind, const char *name, uint64_t begin)
+{
+    GTS_OBSERVE(span, kind, name, NULL, begin, gts_clock_ns());
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------------------------- */

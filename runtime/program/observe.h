@@ -1,6 +1,7 @@
 /*
- * Inside the runtime: the observers of programs, such as profiles, recordings and debug checks. Each is one gts_observer
- * in a folder above program/, and one line in observers.c, which is above all folders. No file of program/ names one.
+ * Inside the runtime: the observers of programs, such as profiles, timelines, recordings and debug checks. Each is one
+ * gts_observer in a folder above program/, and one line in observers.c, which is above all folders. No file of program/
+ * names one.
  */
 #pragma once
 
@@ -46,6 +47,9 @@ struct gts_observer {
     /* An action has taken the time from `begin`, in ns of CLOCK_MONOTONIC, until now. Only if gts_step_timers > 0. */
     void (*time_step)(const gts_step *, size_t position, uint64_t begin);
 
+    /* Something other than a call or an action of a step has taken some time: gts_add_span(). */
+    void (*span)(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end);
+
     /* A step is being freed. */
     void (*free_step)(const gts_step *);
 
@@ -61,8 +65,11 @@ extern gts_observers gts_observing __attribute__((visibility("hidden")));
 /* The size of gts_runtime.observed. */
 extern size_t gts_observed_size __attribute__((visibility("hidden")));
 
-/* How many profiles or others time the actions of steps now. */
+/* How many profiles and others time the actions of steps now. */
 extern unsigned int gts_step_timers __attribute__((visibility("hidden")));
+
+/* Passes a time that ends now to the observers. */
+GTS_COLD void gts_observe_span(const char *kind, const char *name, uint64_t begin);
 
 /* The data of the observer with a place about a program. */
 static inline void *gts_observed(const gts_program *self, size_t place)

@@ -146,9 +146,14 @@ const gts_array *gts_padding_of(const gts_program *self, uint32_t leaf);
 
 void gts_padding_free(gts_program *self);
 
+/* ---- start.c --------------------------------------------------------------------------------------------------- */
+
+/* Has the observers begin what the environment asks for, before the first program is loaded. Later calls do nothing. */
+void gts_start_observers(void);
+
 /* ---- fork.c ---------------------------------------------------------------------------------------------------- */
 
-/* Prepares this process for forks. Called once, when the first program is loaded. */
+/* Prepares this process for forks. Called once. */
 void gts_watch_forks(void);
 
 /* ---- step.c ---------------------------------------------------------------------------------------------------- */

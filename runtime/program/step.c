@@ -224,6 +224,7 @@ static GTS_COLD int fail(const gts_step *self, size_t position, int status)
 int gts_step_do_timed(const gts_step *self, size_t *position, gts_step_act act)
 {
     int status = 0;
+    const uint64_t step_begin = gts_clock_ns();
     for (*position = 0; *position < self->count; ++*position) {
         const uint64_t begin = gts_clock_ns();
         status = act(&self->positions[*position]);
@@ -231,6 +232,7 @@ int gts_step_do_timed(const gts_step *self, size_t *position, gts_step_act act)
             break;
         gts_step_add_time(self, *position, begin);
     }
+    gts_observe_span("step", self->name, step_begin);
     return status;
 }
 

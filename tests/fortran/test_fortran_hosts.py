@@ -28,6 +28,7 @@ from tests.support.signatures import (
     sdfg,
     symbol,
 )
+from tests.support.timelines import Timeline
 
 HERE = Path(__file__).parent
 
@@ -185,6 +186,17 @@ def test_calls_from_fortran_are_recorded(
     assert not values["gt_conn_E2V"].any()  # the table is of ones, and begins at 1
     vn, out = (value for value in second.values if value.leaf.name in ("vn", "out_0"))
     assert (vn.memory, vn.shape, vn.strides, out.strides) == (out.memory, (6, 4), (1, -18), (1, 18))
+
+
+def test_calls_from_fortran_are_in_the_timeline(
+    build_of: Callable[[str, str], Build], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GTSTUB_TRACE", str(tmp_path / "trace.json"))
+    done = run(build_of("whole", "plain").host(*WHOLE, HERE / "arrives.f90"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = Timeline.read(tmp_path / "trace.json").named("call", "whole")
+    assert len(calls) >= 2
+    assert {(span.process, span.track) for span in calls} == {("arrives", "main thread")}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
+from gtstub.tracing import spans
 from gtstub.util.atomic import replacing
 from gtstub.util.regular import read_regular
 
@@ -218,7 +219,9 @@ def wait_for(builds: Mapping[Future[Any], str]) -> None:
                 f"Program '{name}' is built in a cache that this rank cannot see: call"
                 " 'gtstub.wait_for_compilation()' on all ranks first."
             )
-    with shown_builds.shown():
+    if all(build.done() for build in builds):
+        return
+    with spans.span("wait", f"builds of {', '.join(dict.fromkeys(builds.values()))}"), shown_builds.shown():
         _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
         for build in pending:
             begun = build.build or build if isinstance(build, LazyBuild) else build

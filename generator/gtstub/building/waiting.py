@@ -20,6 +20,7 @@ from gtstub.building import progress
 from gtstub.building.progress import News, builds
 from gtstub.cache.claims import RENEWAL, BuildClaim, claim_file, claim_files, claiming, read_claim
 from gtstub.cache.process import Process, this_process
+from gtstub.tracing import spans
 
 if TYPE_CHECKING:
     from gtstub.cache.entry import Entry
@@ -100,6 +101,10 @@ class Waiter:
         The entry as soon as it is published, or None when this process has claimed the first step of its build. The
         claim is in `held`, which may contain one with an entry, too.
         """
+        with spans.span("wait", f"the build of {self.key}"):
+            return self._wait(held)
+
+    def _wait(self, held: ExitStack) -> Entry | None:
         while True:
             # Claims come before the entry, because a builder publishes the entry before it releases its claim.
             held_watch = next((watch for watch in self.watches if not watch.is_free()), None)

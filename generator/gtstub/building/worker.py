@@ -79,7 +79,9 @@ class State:
 
     @classmethod
     def now(cls) -> State:
-        return cls(dict(os.environ), Path.cwd(), tuple(map(str, sys.path)))
+        # A worker has no timeline, which would replace that of this process.
+        environment = {name: value for name, value in os.environ.items() if name != settings.TRACE}
+        return cls(environment, Path.cwd(), tuple(map(str, sys.path)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,6 +31,7 @@ from gtstub.cache import manifest as manifests
 from gtstub.cache.manifest import File, Manifest, ManifestError
 from gtstub.cache.trust import check_directory, check_file
 from gtstub.errors import CacheError
+from gtstub.tracing import spans
 from gtstub.util.canonical import canonical, plain
 from gtstub.util.regular import opened
 
@@ -211,16 +212,20 @@ class Entry(NamedTuple):
 
     def load_with_manifest(self, baked: Mapping[str, Any] | None = None) -> tuple[Program, Manifest]:
         """Does the same as `load`; returns the manifest too, which it reads only once."""
-        found = self._verify_files(for_calls=True)
-        self._check_machine(found.manifest)
-        self._check_baked(found.manifest, {} if baked is None else baked)
-        try:
-            program = self._load_files(found)
-        except RuntimeError:
-            # If another process removed or replaced the entry, this raises CacheError or the second attempt succeeds.
+        with spans.span("load", self.key):
             found = self._verify_files(for_calls=True)
-            program = self._load_files(found)
-        self.mark_used()
+            self._check_machine(found.manifest)
+            self._check_baked(found.manifest, {} if baked is None else baked)
+            try:
+                program = self._load_files(found)
+            except RuntimeError:
+                # If another process removed or replaced the entry, this raises CacheError or the second attempt
+                # succeeds.
+                found = self._verify_files(for_calls=True)
+                program = self._load_files(found)
+            self.mark_used()
+        built = found.manifest.built
+        spans.add_build(self.key, found.manifest.name, built.time, built.stages)
         return program, found.manifest
 
     def _load_files(self, found: _Found) -> Program:

@@ -18,6 +18,7 @@ from gtstub.cache.temporary import writable
 from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
 from gtstub.toolchain import compiler
+from gtstub.tracing import spans
 
 SHOWN = 6
 """The number of differences that a message lists."""
@@ -53,7 +54,8 @@ class Request:
 
     def find(self) -> Entry | None:
         """The entry, or None if it must be built. In mode Run, a missing entry is a CacheError."""
-        entry = self.cache.find(self.key)
+        with spans.span("lookup", self.key):
+            entry = self.cache.find(self.key)
         if settings.mode() == settings.Mode.RUN:
             if entry is None:
                 raise self._refusal()

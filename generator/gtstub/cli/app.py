@@ -23,7 +23,7 @@ Exit codes:
   0  done
   1  the answer is no ('check', 'generate --check', 'doctor', 'replay --compare'), or any error not listed below
   2  the command line or a jq filter is wrong; 'check', 'memory' or 'report' cannot read an SDFG or entry
-  3  a signature, an SDFG file, a profile or a recording is malformed
+  3  a signature, an SDFG file, a profile, a timeline or a recording is malformed
   4  the two signatures of a program contradict each other
   5  there is no C compiler, or it rejected a stub
   6  a cache entry is missing or damaged
@@ -36,7 +36,7 @@ Exit codes:
 
 COMMANDS = {
     **{name: name for name in ("build", "cache", "check", "config", "debug", "doctor", "extract", "granule", "memory")},
-    **{name: name for name in ("profile", "record", "replay", "report")},
+    **{name: name for name in ("profile", "record", "replay", "report", "trace")},
     **dict.fromkeys(("generate", "plan", "show"), "stub"),
 }
 """The module of each command."""

@@ -77,6 +77,17 @@ GTS_EXPORT int gts_trust_file(int file, int directory, const char *path);
 /** Whether what a group can write is trusted: GTSTUB_TRUST names it, or this user is its only member. */
 GTS_EXPORT bool gts_trusts_group(unsigned int group);
 
+/**
+ * Adds a time to the timeline of this process, if it has one (docs/trace.md): that of a build, for example.
+ *
+ * @param kind   what has taken the time, such as "wait"; copied
+ * @param name   of the program, or of what else it was for; copied
+ * @param track  a line of the timeline; NULL: that of this thread
+ * @param begin  in ns of CLOCK_MONOTONIC
+ * @param end    the same
+ */
+GTS_EXPORT void gts_add_span(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end);
+
 /** The object that leaf->current was converted from, if a call may pass it again unread; NULL if there is none. */
 static inline const void *gts_known_object(const gts_program *self, uint32_t leaf)
 {

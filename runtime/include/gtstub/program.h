@@ -75,8 +75,8 @@ struct gts_program {
 GTS_EXPORT extern unsigned int gts_forks;
 
 /**
- * The number of running profiles, checks and recordings, and of threads that bind calls or wait for a program. While it
- * is not 0, gts_try_enter() fails.
+ * The number of running profiles, timelines, checks and recordings, and of threads that bind calls or wait for a
+ * program. While it is not 0, gts_try_enter() fails.
  */
 GTS_EXPORT extern unsigned int gts_attention;
 

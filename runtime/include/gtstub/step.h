@@ -111,8 +111,9 @@ GTS_EXPORT int gts_step_new(const char *name, const gts_action *actions, size_t 
  *
  * Programs run without the GIL. The GIL is taken for functions of Python, for programs that read objects at each start
  * (zero-dimensional fields, callbacks), for gts_step_set_scalar() and gts_step_swap(), and while calls are observed by
- * profiles, checks or recordings. The exception of a function becomes the error of gts_step_run(), and its traceback goes
- * to `sys.unraisablehook`. A step of C or Fortran may contain the step, but its changes do not reach it: they are refused.
+ * profiles, timelines, checks or recordings. The exception of a function becomes the error of gts_step_run(), and its
+ * traceback goes to `sys.unraisablehook`. A step of C or Fortran may contain the step, but its changes do not reach it:
+ * they are refused.
  *
  * @param name  that Python has given it
  * @param step  receives the step, a reference that the caller owns and passes to gts_step_free(); NULL after an error
@@ -122,7 +123,7 @@ GTS_EXPORT int gts_step_find(const char *name, gts_step **step);
 
 /**
  * Does all actions. After an error, the actions before the one that has failed have been done, and no others. If a
- * profile is running when the step begins, each action is timed.
+ * profile or a timeline is running when the step begins, each action is timed.
  *
  * @param step  neither it nor a step inside it is running in another thread or called by one of its own functions; NULL
  *              is refused

@@ -21,6 +21,7 @@ from gtstub.frameworks.dace.internals import Types, examples, python_of, types_o
 from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, build_variant, parse_variant
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
+from gtstub.tracing import spans
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -131,7 +132,8 @@ class StubbedProgram(Overloads):
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
     ) -> LoadedVariant | Callable[..., Any]:
         try:
-            parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
+            with spans.span("key", self.dace_program.name):
+                parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
             return build_variant(parsed, types, call)
         except (SignatureError, PlanError):
             if not self._fallback:

@@ -52,6 +52,7 @@ from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef, R
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
+from gtstub.tracing import spans
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
 
@@ -113,8 +114,11 @@ class FindingTransforms(gtx_backend.Transforms):
 
     def requested(self, inp: ConcreteProgramDef[Any, Any]) -> RequestedProgram:
         assert self.request is not None
+        begin = time.monotonic_ns()
         parsed = self.parsed(inp)
-        return RequestedProgram(parsed, self.request(inp, parsed))
+        request = self.request(inp, parsed)
+        spans.add("key", request.program, begin)
+        return RequestedProgram(parsed, request)
 
     def parsed(self, inp: ConcreteProgramDef[Any, Any]) -> ConcreteProgramDef[Any, Any]:
         """

@@ -1,6 +1,6 @@
 /* Measures the work of calls on a GPU. The calls that are measured at a time are in a ring, the oldest first. */
 #define _GNU_SOURCE
-#include "profile/gpu_times.h"
+#include "program/gpu_times.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -16,18 +16,11 @@
 struct gts_gpu_times {
     struct {
         void *begin, *end; /* events; NULL until they are needed */
-        gts_call_times *calls;
+        void *context;
     } pair[LENGTH];
     unsigned int first, count;
+    gts_gpu_add add;
 };
-
-static gts_gpu_times *make_times(gts_program *self)
-{
-    gts_profiled *const own = gts_profiled_of(self);
-    if (own->gpu_times == NULL)
-        own->gpu_times = calloc(1, sizeof *own->gpu_times);
-    return own->gpu_times;
-}
 
 /* Whether a function has succeeded. Its error is cleared, because the call that is measured must not report it. */
 static bool is_done(const gts_cuda *cuda, int error)
@@ -37,29 +30,43 @@ static bool is_done(const gts_cuda *cuda, int error)
     return error == 0;
 }
 
-/* Adds the time of the oldest call if its work has ended, or after waiting for it. Returns whether it was removed. */
+bool gts_gpu_elapsed(const gts_cuda *cuda, void *begin, void *end, double *ns)
+{
+    float milliseconds = 0;
+    const bool is_known = is_done(cuda, cuda->event_elapsed_time(&milliseconds, begin, end));
+    *ns = (double)milliseconds * 1e6;
+    return is_known;
+}
+
+/* Adds the oldest call if its work has ended, or after waiting for it. Returns whether it was removed. */
 static bool collect_oldest(const gts_cuda *cuda, gts_gpu_times *times, bool wait)
 {
     void *const begin = times->pair[times->first].begin, *const end = times->pair[times->first].end;
-    gts_call_times *const calls = times->pair[times->first].calls;
     const int error = wait ? cuda->event_synchronize(end) : cuda->event_query(end);
     const bool has_happened = is_done(cuda, error);
-    float milliseconds = 0;
     if (!wait && error == GTS_CUDA_NOT_READY)
         return false;
-    if (has_happened && is_done(cuda, cuda->event_elapsed_time(&milliseconds, begin, end))) {
-        ++calls->gpu_count;
-        gts_histogram_add(&calls->gpu, (uint64_t)((double)milliseconds * 1e6));
-    }
+    if (has_happened)
+        times->add(cuda, begin, end, times->pair[times->first].context);
     times->first = (times->first + 1) % LENGTH;
     --times->count;
     return true;
 }
 
-bool gts_gpu_times_begin(gts_program *self)
+static GTS_COLD gts_gpu_times *new_times(gts_gpu_add add)
+{
+    gts_gpu_times *const times = calloc(1, sizeof *times);
+    if (times != NULL)
+        times->add = add;
+    return times;
+}
+
+bool gts_gpu_times_begin(gts_program *self, gts_gpu_times **own, gts_gpu_add add)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
-    gts_gpu_times *const times = gpu->cuda == NULL ? NULL : make_times(self);
+    if (gpu->cuda != NULL && *own == NULL)
+        *own = new_times(add);
+    gts_gpu_times *const times = *own;
     if (times == NULL || gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
         return false;
     while (times->count > 0 && collect_oldest(gpu->cuda, times, false))
@@ -73,20 +80,18 @@ bool gts_gpu_times_begin(gts_program *self)
            is_done(gpu->cuda, gpu->cuda->event_record(*begin, gpu->stream));
 }
 
-void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
+void gts_gpu_times_end(gts_program *self, gts_gpu_times *times, void *context)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
-    gts_gpu_times *const times = gts_profiled_of(self)->gpu_times;
     const unsigned int last = (times->first + times->count) % LENGTH;
-    if (calls == NULL || !is_done(gpu->cuda, gpu->cuda->event_record(times->pair[last].end, gpu->stream)))
+    if (context == NULL || !is_done(gpu->cuda, gpu->cuda->event_record(times->pair[last].end, gpu->stream)))
         return;
-    times->pair[last].calls = calls;
+    times->pair[last].context = context;
     ++times->count;
 }
 
-void gts_gpu_times_collect(gts_program *self, uint64_t patience)
+void gts_gpu_times_collect(gts_program *self, gts_gpu_times *times, uint64_t patience)
 {
-    gts_gpu_times *const times = gts_profiled_of(self)->gpu_times;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     const uint64_t begin = gts_clock_ns();
     while (times != NULL && times->count > 0) {
@@ -99,9 +104,9 @@ void gts_gpu_times_collect(gts_program *self, uint64_t patience)
     }
 }
 
-void gts_gpu_times_free(gts_program *self)
+void gts_gpu_times_free(gts_program *self, gts_gpu_times **own)
 {
-    gts_gpu_times *const times = gts_profiled_of(self)->gpu_times;
+    gts_gpu_times *const times = *own;
     for (unsigned int i = 0; times != NULL && i < LENGTH; ++i) {
         if (times->pair[i].begin != NULL)
             (void)self->runtime->gpu.cuda->event_destroy(times->pair[i].begin);
@@ -109,5 +114,5 @@ void gts_gpu_times_free(gts_program *self)
             (void)self->runtime->gpu.cuda->event_destroy(times->pair[i].end);
     }
     free(times);
-    gts_profiled_of(self)->gpu_times = NULL;
+    *own = NULL;
 }
