@@ -25,6 +25,7 @@ ORDER = (
     "plan recorded profiling backends ranks analysis",
     "sdfg",
     "signature toolchain",
+    "tracing",
     "settings install",
     "util",
     "errors abi _version _host",

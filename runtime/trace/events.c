@@ -1,0 +1,66 @@
+/* The ring of events, and the tracks of threads. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/ticks.h"
+#include "trace/trace.h"
+
+struct gts_ring gts_ring;
+
+bool gts_events_begin(uint64_t length)
+{
+    gts_event_place *const places = aligned_alloc(_Alignof(gts_event_place), length * sizeof *places);
+    if (places == NULL)
+        return false;
+    memset(places, 0, length * sizeof *places); /* so that no call is the first one to touch a page */
+    gts_ring.places = places;
+    gts_ring.length = length;
+    return true;
+}
+
+void gts_events_add_ns(const char *kind, const char *name, uint32_t track, uint64_t begin, uint64_t end)
+{
+    const gts_moment now = gts_now();
+    gts_events_add((gts_event){
+        .ticks = now.ticks,
+        .begin = begin < now.ns ? now.ns - begin : 0,
+        .end = end < now.ns ? now.ns - end : 0,
+        .kind = kind,
+        .name = name,
+        .track = track,
+        .in_ns = true,
+    });
+}
+
+/* Copies the event of a number; false if it is not there, or not yet, or no longer. */
+static bool copy(uint64_t number, gts_event *to)
+{
+    gts_event_place *const at = gts_event_place_of(number);
+    if (__atomic_load_n(&at->number, __ATOMIC_ACQUIRE) != number)
+        return false;
+#define LOAD(member) __atomic_load(&at->event.member, &to->member, __ATOMIC_ACQUIRE)
+    GTS_EACH_OF_EVENT(LOAD);
+#undef LOAD
+    return __atomic_load_n(&at->number, __ATOMIC_RELAXED) == number;
+}
+
+gts_event *gts_events_copy(size_t *count, uint64_t *dropped)
+{
+    const uint64_t last = __atomic_load_n(&gts_ring.added, __ATOMIC_RELAXED);
+    const uint64_t first = last > gts_ring.length ? last - gts_ring.length + 1 : 1;
+    gts_event *const events = malloc((last - first + 2) * sizeof *events);
+    *count = 0;
+    for (uint64_t number = first; events != NULL && number <= last; ++number)
+        *count += copy(number, &events[*count]);
+    *dropped = last - *count;
+    return events;
+}
+
+__thread uint32_t gts_known_track;
+
+uint32_t gts_find_track(void)
+{
+    gts_known_track = (uint32_t)gettid();
+    return gts_known_track;
+}

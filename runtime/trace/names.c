@@ -1,0 +1,79 @@
+/* The names of events, each once, because they outlive the steps that they are of. */
+#include <string.h>
+
+#include "base/lock.h"
+#include "trace/trace.h"
+
+/* Beyond so many different names, all others are one. */
+#define MOST 65536
+#define OTHERS "(other names)"
+
+typedef struct name {
+    struct name *next; /* with the same hash */
+    uint32_t number;
+    char text[];
+} name;
+
+GTS_LOCK(lock)
+static name *table[1024];
+static name *last[256]; /* those that were looked for at an address like this */
+static uint32_t count;
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; ++text)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static name *find(const char *text)
+{
+    name **link = &table[hash_of(text) % (sizeof table / sizeof *table)];
+    while (*link != NULL && strcmp((*link)->text, text) != 0)
+        link = &(*link)->next;
+    if (*link == NULL && count < MOST) {
+        const size_t size = strlen(text) + 1;
+        *link = calloc(1, sizeof **link + size);
+        if (*link != NULL) {
+            (*link)->number = count++;
+            memcpy((*link)->text, text, size);
+        }
+    }
+    return *link;
+}
+
+static name *find_quickly(const char *text)
+{
+    (void)pthread_mutex_lock(&lock);
+    name **const known = &last[((uintptr_t)text >> 3) % (sizeof last / sizeof *last)];
+    if (*known == NULL || strcmp((*known)->text, text) != 0)
+        *known = find(text);
+    name *const found = *known;
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}
+
+const char *gts_trace_name(const char *text)
+{
+    const name *const found = find_quickly(text);
+    return found == NULL ? OTHERS : found->text;
+}
+
+uint32_t gts_trace_track(const char *text)
+{
+    const name *const found = find_quickly(text);
+    return GTS_FIRST_NAMED + (found == NULL ? MOST : found->number);
+}
+
+const char *gts_trace_track_name(uint32_t track)
+{
+    const char *text = OTHERS;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
+        for (const name *each = table[i]; each != NULL; each = each->next)
+            text = GTS_FIRST_NAMED + each->number == track ? each->text : text;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return text;
+}
