@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan valgrind browser
-.PHONY: picture bench gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
+.PHONY: picture bench gpu wheel bounds fuzz wheel-test generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
 
@@ -46,7 +46,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.site .venv/.browser .venv/.model .venv/.release: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.site .venv/.browser .venv/.model: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -246,40 +246,20 @@ valgrind: .venv/.gtstub ## run the tests that need valgrind
 	$(BIN)/python -m pytest -m valgrind $(ARGS)
 
 # The time of all files in the wheel: equal sources give equal bytes, in any folder and at any time.
-wheel release: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y pyproject.toml))
+wheel: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y pyproject.toml))
 wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation $(ONLY)
 
-# Of the sdist alone, unless PACKAGE names a wheel: 'make test' builds the wheel in tests/packaging, and looks into it.
+# Of the sdist alone: 'make test' builds the wheel in tests/packaging, and looks into it.
 wheel-test: MINOR := 13
 wheel-test: ONLY := --sdist
-wheel-test: PACKAGE = $$(echo dist/gtstub-*.tar.gz)
-wheel-test: $(if $(PACKAGE),,wheel) ## install the sdist with CPython 3.MINOR into an empty environment, and run the tests that need no gt4py
+wheel-test: wheel ## install the sdist with CPython 3.MINOR into an empty environment, and run the tests that need no gt4py
 	rm -rf build/wheel-test
 	interpreter=$$(.ci/find-python $(MINOR)) && PYTHON=$$interpreter VENV=build/wheel-test \
-	    .ci/install "gtstub[test] @ file://$(CURDIR)/$(PACKAGE)"
+	    .ci/install "gtstub[test] @ file://$$(echo $(CURDIR)/dist/gtstub-*.tar.gz)"
 	build/wheel-test/bin/python -m pytest -n $(JOBS) --dist loadgroup \
 	    tests/unit tests/python_host tests/docs tests/property $(ARGS)
-
-# A wheel for each CPython, built from the sdist: the extension module reads objects of Python by their structure, which
-# the limited API hides. The wheel of a CPython that is not here is left out. Nothing is uploaded.
-MINORS ?= 12 13 14
-release: .venv/.dependencies .venv/.release ## check versions and changelog; fill dist/: sdist, manylinux wheels; test; site
-	@$(BIN)/python .ci/release check
-	@$(MAKE) wheel ONLY=--sdist
-	rm -rf build/release
-	@left_out=; for minor in $(MINORS); do \
-	    interpreter=$$(PYTHON= .ci/find-python $$minor) || { left_out="$$left_out 3.$$minor"; continue; }; \
-	    echo "== The wheel for CPython 3.$$minor"; \
-	    $$interpreter -m pip wheel -q --no-cache-dir --no-deps -w build/release/3.$$minor dist/gtstub-*.tar.gz || exit 1; \
-	    wheel=$$($(BIN)/python .ci/release repair build/release/3.$$minor/*.whl) || exit 1; \
-	    $(MAKE) wheel-test PYTHON= MINOR=$$minor PACKAGE=$$wheel || exit 1; \
-	done; \
-	$(MAKE) site || exit 1; \
-	echo "== dist/, and the site in build/site"; \
-	$(BIN)/python .ci/release list; \
-	[ -z "$$left_out" ] || echo "== Left out, because this machine has no such CPython:$$left_out"
 
 clean: ## remove everything that make has made
 	rm -rf .venv build dist

@@ -36,7 +36,7 @@ def main() -> int:
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(PAGE.as_uri())
-        page.locator("svg.kernels a").nth(3).hover()
+        page.locator("button.leaf", has=page.get_by_text("u_vert", exact=True)).click()
         screenshot = Image.open(io.BytesIO(page.screenshot()))
         browser.close()
     written = io.BytesIO()

@@ -2,14 +2,11 @@
 #include "debug/checked.h"
 #include "profile/histogram.h"
 #include "record/snapshot.h"
-#include "trace/trace.h"
 
 static const gts_observer *const OBSERVERS[] = {
     &gts_checks_observer,   /* its guarded copies are what the others see */
     &gts_recorder_observer, /* outside the profile, which does not time it */
-    &gts_trace_observer,    /* its calls contain the work of a profile */
-    &gts_nvtx_observer,     /* the same */
-    &gts_profile_observer,  /* times the SDFG alone */
+    &gts_profile_observer,
     NULL,
 };
 

@@ -171,8 +171,8 @@ def main() -> int:
     )
     page = Path(os.environ.get("GT4PY_BUILD_CACHE_DIR", ".")) / "report.html"
     write(page, program_page(report(artifact.path, dimensions=sizes_of(arguments), symbols=numbers_of(arguments))))
-    cache = os.path.relpath(artifact.path.parent)
-    console.print(f"Look inside:\n  .venv/bin/gtstub show {plan.name} --cache {cache} --code", soft_wrap=True)
+    entry = os.path.relpath(artifact.path)
+    console.print(f"Look inside:\n  .venv/bin/gtstub show {entry} --code", soft_wrap=True)
     console.print(f"A page about the program, as 'gtstub report' writes it:\n  {os.path.relpath(page)}", soft_wrap=True)
     return 0 if is_correct else 1
 

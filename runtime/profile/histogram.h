@@ -1,7 +1,6 @@
 /* Inside the runtime: the times that a profile keeps, as histograms. All times are in nanoseconds. */
 #pragma once
 
-#include "program/gpu_times.h"
 #include "program/observe.h"
 
 /* One bucket for each time below 32 ns, and 32 buckets for each doubling above, up to 2^42 ns (more than an hour). */
@@ -32,6 +31,9 @@ typedef struct gts_program_times {
     gts_call_times initial; /* the first call, and calls that initialised the SDFG's handle */
     gts_call_times run;     /* all other calls */
 } gts_program_times;
+
+/* The calls whose time on a GPU is being measured: gpu_times.c. */
+typedef struct gts_gpu_times gts_gpu_times;
 
 /* What profiles know of a program. Its lock protects this. */
 typedef struct gts_profiled {

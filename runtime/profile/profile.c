@@ -7,16 +7,19 @@
  * No thread holds `lock` while it waits for a program.
  */
 #define _GNU_SOURCE
-#include "profile/histogram.h"
+#include "profile/gpu_times.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
-#include "base/rank.h"
+#include "base/path.h"
+#include "profile/rank.h"
 #include "profile/steps.h"
 
 struct gts_profile {
@@ -85,24 +88,13 @@ static void enter(gts_program *self)
     self->has_extra_work = true;
 }
 
-/* Adds the time that the work of a call has taken on a GPU. */
-static void add_gpu_time(const gts_cuda *cuda, void *begin, void *end, void *context)
-{
-    gts_call_times *const calls = context;
-    double ns;
-    if (!gts_gpu_elapsed(cuda, begin, end, &ns))
-        return;
-    ++calls->gpu_count;
-    gts_histogram_add(&calls->gpu, (uint64_t)ns);
-}
-
 /* Runs the SDFG, and adds the times of a call that was entered to its profile. */
 static int run(gts_program *self, gts_observers rest)
 {
     gts_profiled *const own = gts_profiled_of(self);
     if (own->entered == 0)
         return gts_run_observed(self, rest, false);
-    const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self, &own->gpu_times, add_gpu_time);
+    const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self);
     const bool is_first = !self->runtime->was_called;
     const uint64_t converted = gts_clock_ns();
     const int status = gts_run_observed(self, rest, false);
@@ -110,7 +102,7 @@ static int run(gts_program *self, gts_observers rest)
     const bool is_initial = is_first || self->runtime->has_new_handle;
     gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &own->times->initial : &own->times->run;
     if (is_on_gpu)
-        gts_gpu_times_end(self, own->gpu_times, status == 0 ? calls : NULL);
+        gts_gpu_times_end(self, status == 0 ? calls : NULL);
     if (status == 0) {
         ++calls->count;
         gts_histogram_add(&calls->conversion, converted - own->entered);
@@ -175,12 +167,11 @@ static void close_program(gts_program *self)
 {
     if (gts_belongs_to_parent(self)) /* its times belong to the parent, too */
         return;
-    gts_profiled *const own = gts_profiled_of(self);
-    gts_gpu_times_collect(self, own->gpu_times, GTS_FOREVER);
-    gts_gpu_times_free(self, &own->gpu_times);
+    gts_gpu_times_collect(self, GTS_FOREVER);
+    gts_gpu_times_free(self);
     (void)pthread_mutex_lock(&lock);
     gts_program_times *times;
-    while ((times = pop(&own->times)) != NULL)
+    while ((times = pop(&gts_profiled_of(self)->times)) != NULL)
         keep(times->profile, times);
     (void)pthread_mutex_unlock(&lock);
 }
@@ -223,7 +214,7 @@ static void collect(gts_program *program, void *context)
     const destination *const to = context;
     gts_program_times *times;
     if (gts_lock(program, to->patience)) {
-        gts_gpu_times_collect(program, gts_profiled_of(program)->gpu_times, to->patience);
+        gts_gpu_times_collect(program, to->patience);
         times = pop(find_link(program, to->profile));
         gts_profiled_of(program)->entered = 0;
         gts_leave(program);
@@ -295,6 +286,39 @@ static struct {
     char *path;
 } whole_process;
 
+/* Where the part of a path begins that each process replaces or adds to: "%p", or else the suffix of the file name. */
+static const char *find_place(const char *path)
+{
+    const char *const number = strstr(path, "%p");
+    if (number != NULL)
+        return number;
+    const char *const name = gts_file_name(path);
+    const char *const dot = strrchr(name, '.');
+    return dot == NULL || dot == name ? strchr(name, '\0') : dot;
+}
+
+/*
+ * Returns the absolute path, because the process may change its directory before it ends; NULL with errno if that fails.
+ * The process id takes the place of "%p". Without "%p", ranks of a parallel run add their numbers: "report-3.json".
+ */
+static char *numbered(const char *path)
+{
+    const char *const place = find_place(path);
+    const bool has_process = strncmp(place, "%p", 2) == 0;
+    const long rank = gts_rank();
+    char directory[PATH_MAX] = "", number[32] = "", *text;
+    if (*path != '/' && getcwd(directory, sizeof directory) == NULL)
+        return NULL;
+    if (has_process)
+        (void)snprintf(number, sizeof number, "%ld", (long)getpid());
+    else if (rank >= 0)
+        (void)snprintf(number, sizeof number, "-%ld", rank);
+    return asprintf(&text, "%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", (int)(place - path), path, number,
+                    has_process ? place + 2 : place) < 0
+               ? NULL
+               : text;
+}
+
 /* Waits a second at most, because a thread that is ending a profile may never finish. */
 static bool may_end(void)
 {
@@ -327,7 +351,7 @@ static void read_environment(void)
     const char *const path = getenv("GTSTUB_PROFILE");
     if (path == NULL || *path == '\0')
         return;
-    whole_process.path = gts_own_path(path);
+    whole_process.path = numbered(path);
     whole_process.profile = whole_process.path == NULL ? NULL : gts_profile_begin();
     if (whole_process.profile != NULL)
         (void)atexit(write_report);

@@ -196,7 +196,6 @@ PyObject *gts_py_begin_profile(PyObject *module, PyObject *unused);
 PyObject *gts_py_end_profile(PyObject *module, PyObject *profile);
 PyObject *gts_py_begin_checks(PyObject *module, PyObject *text);
 PyObject *gts_py_end_checks(PyObject *module, PyObject *checks);
-PyObject *gts_py_add_span(PyObject *module, PyObject *args);
 PyObject *gts_py_begin_graph(PyObject *module, PyObject *unused);
 PyObject *gts_py_end_graph(PyObject *module, PyObject *graph);
 PyObject *gts_py_launch_graph(PyObject *module, PyObject *args);

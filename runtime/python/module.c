@@ -97,9 +97,6 @@ static PyMethodDef FUNCTIONS[] = {
      "begin_checks(text, /)\n--\n\nBegins to check all calls of programs; returns the checks for end_checks()."},
     {"end_checks", gts_py_end_checks, METH_O,
      "end_checks(checks, /)\n--\n\nWaits for the calls that are running, and ends the checks."},
-    {"add_span", gts_py_add_span, METH_VARARGS,
-     "add_span(kind, name, track, begin, end, /)\n--\n\nAdds a time, in ns of CLOCK_MONOTONIC, to the timeline of this "
-     "process, if it has one: on the line 'track', or on that of this thread for None."},
     {"get_stream", gts_py_get_current_stream, METH_NOARGS,
      "get_stream()\n--\n\nReturns the stream of all programs that have none of their own; None is the default stream."},
     {"set_stream", gts_py_set_current_stream, METH_O,

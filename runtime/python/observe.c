@@ -1,7 +1,4 @@
-/*
- * Begins and ends what observes calls: profiles for gtstub.profiling, and debug checks for gtstub.checks(). Adds times to
- * the timeline for gtstub.tracing.
- */
+/* Begins and ends what observes calls: profiles for gtstub.profiling, and debug checks for gtstub.checks(). */
 #include <stdlib.h>
 
 #include "python/host.h"
@@ -74,14 +71,4 @@ PyObject *gts_py_end_checks(PyObject *Py_UNUSED(module), PyObject *capsule)
     if (checks == NULL)
         return NULL;
     return gts_py_answer(GTS_PY_WITHOUT_GIL((gts_checks_end(&checks), 0)));
-}
-
-PyObject *gts_py_add_span(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    const char *kind, *name, *track;
-    unsigned long long begin, end;
-    if (!PyArg_ParseTuple(args, "sszKK:add_span", &kind, &name, &track, &begin, &end))
-        return NULL;
-    gts_add_span(kind, name, track, begin, end);
-    Py_RETURN_NONE;
 }

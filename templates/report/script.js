@@ -49,13 +49,6 @@
     }
   });
 
-  // Ages depend on when a page is read, and the page does not.
-  for (const each of all("time[datetime]")) {
-    const seconds = (Date.now() - Date.parse(each.dateTime)) / 1000;
-    const [unit, length] = [["d", 86400], ["h", 3600], ["min", 60]].find(([, length]) => seconds >= length) ?? ["s", 1];
-    if (seconds >= 0) each.append(`, ${Math.floor(seconds / length)} ${unit} ago`);
-  }
-
   // Paper unfolds nothing by itself.
   let closed = [];
   addEventListener("beforeprint", () => { closed = all("details:not([open])"); for (const each of closed) each.open = true; });

@@ -7,7 +7,6 @@ import gc
 import inspect
 import itertools
 import pickle
-import re
 import shutil
 import sys
 import threading
@@ -347,15 +346,6 @@ def test_two_offset_providers(variants: Variants) -> None:
     assert len(variants.bound(1, True).recorder.calls()) == 5
 
 
-def test_a_connectivity_that_the_offset_provider_lacks_is_named(variants: Variants) -> None:
-    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"))
-    message = (
-        "Program 'host' was compiled for an offset provider with 'E2V', which the one that was passed does not have."
-    )
-    for lacking in ({}, UserDict(V2E=None)):
-        assert refusal(ValueError, program, edge_field(), 1, True, offset_provider=lacking) == message
-
-
 def test_no_mapping_is_no_offset_provider(variants: Variants) -> None:
     program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"))
     for wrong in (None, [1], 5):
@@ -409,8 +399,7 @@ def test_the_first_call_waits_for_what_is_not_ready(variants: Variants, capfd: p
     threading.Timer(0.6, build.set_result, [(1, True)]).start()
     program(edge_field(), 1, True)
     assert variants.called() == {(1, True): 1}
-    said = capfd.readouterr().err
-    assert re.fullmatch(r"gtstub: waiting for host\ngtstub: host is ready after \d\.\d s\n", said), said
+    assert capfd.readouterr().err == "gtstub: compiling host\n"
 
 
 def test_a_failed_build_is_raised_by_every_call_and_names_the_variant(variants: Variants) -> None:

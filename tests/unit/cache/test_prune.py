@@ -16,11 +16,12 @@ import pytest
 from gtstub.building.waiting import build_once
 from gtstub.cache.cleanup import BUILD_CACHES, BYTE_CODE, LONGEST_BUILD, leftovers, set_aside, sweep
 from gtstub.cache.entry import USE_KNOWN, Entry
-from gtstub.cache.inventory import code_paths, inventory
+from gtstub.cache.inventory import code_paths, inventory, pick
 from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
 from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
 from gtstub.cache.store import Cache
+from gtstub.errors import CacheError
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 DAY = 86400
@@ -328,3 +329,20 @@ def test_states_of_entries(cache: Cache) -> None:
         ("prog-04", "foreign"),
         (key_of("prog", {}), "broken"),
     ]
+
+
+def test_beginning_of_a_key(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "own", (tmp_path / "shared",))
+    publish(Cache(tmp_path / "shared"), "prog-01")
+    for key in ("prog-01", "prog-012", "prog-02"):
+        publish(cache, key)
+    items = inventory(cache)
+    assert pick(items, "prog-02").key == "prog-02"
+    assert pick(items, "prog-01").path == tmp_path / "own" / "prog-01"
+    for wrong, message in (
+        ("prog-0", "The keys of 3 entries begin with 'prog-0': 'prog-01', 'prog-012', 'prog-02'."),
+        ("x", "The cache has no entry 'x': 'gtstub cache list' lists its entries."),
+    ):
+        with pytest.raises(CacheError) as caught:
+            pick(items, wrong)
+        assert str(caught.value) == message

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import pty
-import re
 import shutil
 import subprocess
 import sys
@@ -16,13 +15,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.cache.key import make_key
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
 from gtstub.cli.app import main
 from gtstub.errors import SignatureError
 from gtstub.recorded.archive import archives, read
-from gtstub.recorded.plot import MOST_CELLS, collapsed, ticks, to_plane, ulp_distances
+from gtstub.recorded.plot import MOST_CELLS, to_plane, ulp_distances
 from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain.compiler import Toolchain
@@ -239,10 +235,10 @@ def test_a_replay_says_which_field_differs_where_and_by_how_much(recording: Path
     assert (result.exit_code, result.stdout.splitlines()) == (
         1,
         [
-            "program  argument  differing calls  process  worst call  elements  index  expected           found  ulp"
-            "  absolute     relative",
-            "prog     out       1                host-1   1           1 of 3    K 0    5.000000000000002  5      2  "
-            "  1.77636e-15  3.55271e-16",
+            "program  argument  calls  process  call  elements  index  expected           found  ulp  absolute   "
+            "  relative",
+            "prog     out       1      host-1   1     1 of 3    K 0    5.000000000000002  5      2    1.77636e-15"
+            "  3.55271e-16",
             "",
             "2 calls replayed. Of 2 results, 1 differ by more than the tolerance, 0 by less.",
         ],
@@ -301,22 +297,6 @@ def test_of_several_variants_the_recorded_one_is_called(
         1,
         "Several programs can replay the calls of 'prog': name only one of them.\n",
     )
-
-
-def test_an_entry_is_named(recording: Path, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
-    cache = Cache(tmp_path / "cache")
-    with cache.private_directory("prog") as private:
-        folder = Path(shutil.copytree(entry, private / "entry"))
-        manifest = Manifest("prog", "prog_stub.so", SMALL_SDFG.library, baked={"n": 1})
-        path = cache.publish(folder, make_key("prog", {}), manifest).path
-    by_path = run("replay", recording, path)
-    assert by_path.stdout.startswith("2 calls replayed.")
-    for name in ("prog", "prog@n=1"):
-        assert run("replay", recording, name).stdout == by_path.stdout
-    result = run("replay", recording, "prag")
-    assert (result.exit_code, result.stdout) == (6, "")
-    assert result.stderr.endswith(" has no entry 'prag'. Did you mean: 'prog'?\n")
 
 
 def test_a_replay_without_comparison_succeeds(recording: Path, entry: Path) -> None:
@@ -401,9 +381,9 @@ def test_a_plot_shows_where_the_worst_field_differs(recording: Path, entry: Path
     result = run("replay", recording, entry, "--plot", plot)
     assert (result.exit_code, result.stderr) == (0, f"'{plot}' was written.\n")
     drawn = plot.read_text()
-    labels = ["\N{MINUS SIGN}1", "0", "1", "K", "1", "2", "5", "10", "difference [ulp]"]
-    title = "out of prog, call 1 of host-1: 1 of 3 elements differ"
-    assert re.findall(">([^<]+)</text>", drawn) == [*labels, title]
+    assert "out of prog, call 1 of host-1: 1 of 3 elements differ" in drawn
+    assert "log2 of ulp" in drawn
+    assert ">K<" in drawn
     assert run("replay", recording, entry, "--plot", tmp_path / "again.svg").exit_code == 0
     assert (tmp_path / "again.svg").read_text() == drawn
     with (recording / "host-1" / "prog" / "prog_out.dat").open("r+b") as file:
@@ -431,21 +411,6 @@ def test_a_plot_misses_no_element(shape: tuple[int, ...], where: tuple[int, ...]
     row, column = (0, 0, *where)[-2:]
     assert plane[row // steps[0], column // steps[1]] == 8
     assert np.count_nonzero(plane) == 1
-
-
-def test_a_plot_says_what_its_cells_stand_for() -> None:
-    says = "\neach cell shows the largest difference "
-    assert collapsed(("I", "J", "K"), (1, 1)) == f"{says}along I"
-    assert collapsed(("I", "J", "K", "tracer"), (2, 1)) == f"{says}along I and J, and of 2 × 1 neighbors"
-    assert collapsed(("K",), (1, 3)) == f"{says}of 3 neighbors"
-    assert collapsed(("I", "K"), (1, 1)) == collapsed((), (1, 1)) == ""
-
-
-def test_a_scale_of_a_plot_has_whole_numbers() -> None:
-    assert ticks(10.0) == [1, 2, 5, 10]
-    assert ticks(700.0) == [1, 2, 5, 10, 20, 50, 100, 200, 500]
-    assert ticks(1e4) == [1, 10, 100, 1000, 10000]
-    assert ticks(2.0**63) == [10.0**power for power in range(0, 19, 2)]
 
 
 def test_distances_of_a_plot_are_those_of_the_runtime() -> None:

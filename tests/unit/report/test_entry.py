@@ -13,7 +13,6 @@ from gtstub.analysis.sizes import SizeError
 from gtstub.errors import CacheError, GtstubError
 from gtstub.plan.planner import make_plan
 from gtstub.profiling.model import Profile
-from gtstub.report.arguments import axis_order
 from gtstub.report.entry import report
 from gtstub.report.model import Chip, Constant, ProgramReport, UsedWhen, to_json
 from gtstub.signature import documents
@@ -37,7 +36,6 @@ from tests.support.signatures import (
     sdfg,
     with_static,
 )
-from tests.support.signatures import EDGE as DIM_EDGE
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def test_arguments_and_slots_refer_to_each_other(whole: ProgramReport) -> None:
     assert sum(len(leaf.slots) for leaf in whole.leaves) + sum(slot.leaf is None for slot in whole.slots) == 18
     vn = next(leaf for leaf in whole.leaves if leaf.path == "vn")
     assert (vn.contract, vn.device) == ("float64 field on [Edge (start 0, stride 1), K]", "cpu")
-    assert vn.used == (UsedWhen("Edge 0 to 1", "", ()),)
+    assert vn.used == (UsedWhen("Edge 0 to 1", ""),)
     assert vn.fortran == "real(c_double), intent(in) :: vn(:, :)"
     x_0 = next(leaf for leaf in whole.leaves if leaf.path == "x[0]")
     assert x_0.agrees == ("size of axis 0 of 'x[0]' equals size of axis 1 of 'vn'",)
@@ -78,28 +76,6 @@ def test_kernels_are_those_of_the_lowered_sdfg(whole: ProgramReport) -> None:
     assert [edge.kernel for edge in whole.kernels[2].reads_from] == [0, 1]
     assert whole.kernels[1].ranges == ("Edge first:last", "K 0:nlev")
     assert whole.kernels[2].where == ("flag",)
-
-
-def test_indices_are_in_the_order_of_the_axes_and_conditions_are_apart(tmp_path: Path) -> None:
-    made = report(publish(tmp_path, *signatures_of("apply_diffusion_to_vn")).path)
-    used = {leaf.path: leaf.used for leaf in made.leaves}
-    horizontal = ("horizontal_start < horizontal_end", "start_2nd_nudge_line_idx_e < horizontal_end")
-    conditions = (*horizontal, "vertical_start < vertical_end")
-    indices = "Vertex as in E2C2V; K vertical_start to vertical_end - 1"
-    assert used["u_vert"] == (UsedWhen(indices, " and ".join(conditions), conditions),)
-    # The same indices are used under these and one more condition, which says nothing.
-    indices = "Edge max(horizontal_start, start_2nd_nudge_line_idx_e) to horizontal_end - 1"
-    assert used["inv_primal_edge_length"] == (UsedWhen(indices, " and ".join(horizontal), horizontal),)
-
-
-def test_axes_of_kernels_are_in_the_order_of_the_fields(tmp_path: Path) -> None:
-    written = mapped("vn", "out_0", "i_K_gtx_vertical=0:9", "i_Edge_gtx_horizontal=0:4", label="m")
-    made = report(publish(tmp_path, lowered=lowered_sdfg(state(written, label="s"))).path)
-    assert [(kernel.dims, kernel.ranges) for kernel in made.kernels] == [("Edge, K", ("Edge 0:5", "K 0:10"))]
-    assert axis_order(make_plan(*signatures_of("apply_diffusion_to_vn"))) == ("Vertex", "Edge", "K", "E2C2V")
-    fields = {"a": field(K, DIM_EDGE), "b": field(DIM_EDGE, K)}  # which have no common order
-    plan = make_plan(sdfg(array("a", Axis(), Axis()), array("b", Axis(), Axis())), program("prog", **fields))
-    assert axis_order(plan) == ("K", "Edge")
 
 
 def test_what_was_compiled_in(tmp_path: Path) -> None:

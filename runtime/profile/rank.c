@@ -1,15 +1,9 @@
 /* The rank of this process, from the variables of launchers that ranks.py reads, in the same order. */
-#define _GNU_SOURCE
-#include "base/rank.h"
+#define _POSIX_C_SOURCE 200809L
+#include "profile/rank.h"
 
-#include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-#include "base/path.h"
 
 #define SIZES "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"
 
@@ -62,35 +56,4 @@ long gts_rank(void)
         return size > 1 ? rank : -1;
     }
     return -1;
-}
-
-/* ---- Files of one process -------------------------------------------------------------------------------------- */
-
-/* Where the part of a path begins that each process replaces or adds to: "%p", or else the suffix of the file name. */
-static const char *find_place(const char *path)
-{
-    const char *const number = strstr(path, "%p");
-    if (number != NULL)
-        return number;
-    const char *const name = gts_file_name(path);
-    const char *const dot = strrchr(name, '.');
-    return dot == NULL || dot == name ? strchr(name, '\0') : dot;
-}
-
-char *gts_own_path(const char *path)
-{
-    const char *const place = find_place(path);
-    const bool has_process = strncmp(place, "%p", 2) == 0;
-    const long rank = gts_rank();
-    char directory[PATH_MAX] = "", number[32] = "", *text;
-    if (*path != '/' && getcwd(directory, sizeof directory) == NULL)
-        return NULL;
-    if (has_process)
-        (void)snprintf(number, sizeof number, "%ld", (long)getpid());
-    else if (rank >= 0)
-        (void)snprintf(number, sizeof number, "-%ld", rank);
-    return asprintf(&text, "%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", (int)(place - path), path, number,
-                    has_process ? place + 2 : place) < 0
-               ? NULL
-               : text;
 }
