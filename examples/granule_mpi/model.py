@@ -75,7 +75,7 @@ def export(ring: Ring, folder: Path) -> Path:
     """A time step as a granule: the host passes the fields and exchanges halos; the granule keeps the table."""
     now, laplacian_now, later = (ring.field() for _ in range(3))
     options = {
-        "horizontal_sizes": {"cells": ring.cells},  # not compiled in, so that the ranks share the programs
+        "horizontal_sizes": {"cells": ring.cells},
         "vertical_sizes": {"levels": LEVELS},
         "backend_tag": "CPU",
         "offset_provider": ring.connectivities,

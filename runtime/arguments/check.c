@@ -14,13 +14,15 @@ static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int
                       leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
-/* Messages show the rows and columns of a table in the host's base. */
+/* Messages show indices, rows and columns as the host counts them. */
 int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
                        int64_t lowest, int64_t highest)
 {
     const bool is_table = leaf->kind == GTS_CONNECTIVITY;
-    const int64_t base = is_table ? gts_index_base(&self->leaf[leaf - self->stub->leaves]) : 0;
-    const uint64_t first = (uint64_t)array->origin[axis] + (uint64_t)base;
+    const uint32_t index = (uint32_t)(leaf - self->stub->leaves);
+    const int64_t shift = is_table ? gts_row_shift(self, index, array, axis)
+                                   : gts_index_shift(self, index, array, axis);
+    const uint64_t first = (uint64_t)array->origin[axis] + (uint64_t)shift;
     char has[64] = "but it is empty";
     if (array->shape[axis] > 0)
         (void)snprintf(has, sizeof has, "not %" PRId64 " to %" PRId64, (int64_t)first,
@@ -29,11 +31,11 @@ int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis
         return GTS_REFUSE_TABLE(self, leaf, GTS_VALUE_ERROR,
                                 "must have the %s %" PRId64 " to %" PRId64
                                 ", which this call uses, %s." GTS_BOUNDS_HINT,
-                                axis == 0 ? "rows" : "columns", lowest + base, highest + base, has);
+                                axis == 0 ? "rows" : "columns", lowest + shift, highest + shift, has);
     return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                      "must have the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
-                      " ('%s'), which this call uses, %s." GTS_BOUNDS_HINT,
-                      lowest, highest, axis, leaf->axes[axis].dim, has);
+                      "must have the indices %" PRId64 " to %" PRId64
+                      " on %s ('%s'), which this call uses, %s." GTS_BOUNDS_HINT,
+                      lowest + shift, highest + shift, gts_axis_text(self, axis).text, leaf->axes[axis].dim, has);
 }
 
 int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
@@ -78,13 +80,12 @@ static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf,
     const char *const dim = leaf->axes[axis].dim;
     if (property == GTS_STRIDE && gts_is_any_stride(array, axis))
         return 0;
+    const gts_short_text where = gts_axis_text(self, axis);
     if ((leaf->axes[axis].fixed & property) != 0 && expected != found)
-        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                          "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", name, expected, axis,
-                          dim, found);
-    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                      "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", name, found, axis,
-                      dim);
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must have %s %" PRId64 " on %s ('%s'), not %" PRId64 ".", name,
+                          expected, where.text, dim, found);
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has %s %" PRId64 " on %s ('%s'), which does not fit 'int32'.", name,
+                      found, where.text, dim);
 }
 
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
@@ -102,10 +103,9 @@ int gts_check_shape_slowly(gts_program *self, uint32_t index, int32_t axis, unsi
     const gts_array *const array = gts_array_of(self, index);
     if (property == GTS_STRIDE && gts_is_any_stride(array, axis))
         return 0;
-    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                      "must have %s %s = %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".",
-                      property == GTS_SIZE ? "size" : "stride", text, (int64_t)expected, axis, leaf->axes[axis].dim,
-                      property == GTS_SIZE ? array->shape[axis] : array->strides[axis]);
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must have %s %s = %" PRId64 " on %s ('%s'), not %" PRId64 ".",
+                      property == GTS_SIZE ? "size" : "stride", text, (int64_t)expected, gts_axis_text(self, axis).text,
+                      leaf->axes[axis].dim, property == GTS_SIZE ? array->shape[axis] : array->strides[axis]);
 }
 
 static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array)
@@ -114,8 +114,8 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
     const int64_t start = array->origin[axis];
     const int64_t size = array->shape[axis];
     if (GTS_UNLIKELY(size < 0))
-        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').",
-                          size, axis, expected->dim);
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has the negative size %" PRId64 " on %s ('%s').", size,
+                          gts_axis_text(self, axis).text, expected->dim);
     const int64_t stop = gts_stop(array, axis);
     GTS_TRY(check_property(self, leaf, axis, array, "size", GTS_SIZE, expected->size, size));
     GTS_TRY(check_property(self, leaf, axis, array, "start", GTS_START, expected->start, start));
@@ -143,8 +143,8 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
         if (GTS_UNLIKELY(dim != NULL && dim != expected && strcmp(dim, expected) != 0))
-            return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must have dimension '%s' on axis %" PRId32 ", not '%s'.",
-                              expected, axis, dim);
+            return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must have dimension '%s' on %s, not '%s'.", expected,
+                              gts_axis_text(self, axis).text, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
     }
@@ -154,9 +154,25 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     return gts_gpu_check_memory(self, leaf, array->data);
 }
 
+/* A text of a stub, as "size of axis 1 of 'vn'", with the dimension for a Fortran host. */
+static gts_short_text for_host(const gts_program *self, const char *what)
+{
+    static const char axis[] = " of axis ";
+    gts_short_text text;
+    const char *const found = gts_counts_as_fortran(self) ? strstr(what, axis) : NULL;
+    if (found == NULL) {
+        (void)snprintf(text.text, sizeof text.text, "%s", what);
+        return text;
+    }
+    char *rest;
+    const long number = strtol(found + sizeof axis - 1, &rest, 10);
+    (void)snprintf(text.text, sizeof text.text, "%.*s of dimension %ld%s", (int)(found - what), what, number + 1, rest);
+    return text;
+}
+
 int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)
 {
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         "Arguments of program '%s' disagree: %s is %" PRId64 ", but %s is %" PRId64 ".",
-                         self->stub->name, what, value, other_what, other_value);
+    return gts_error_set(
+        &self->error, GTS_VALUE_ERROR, "Arguments of program '%s' disagree: %s is %" PRId64 ", but %s is %" PRId64 ".",
+        self->stub->name, for_host(self, what).text, value, for_host(self, other_what).text, other_value);
 }

@@ -28,12 +28,12 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
     const gts_contract *const contract = &self->stub->leaves[leaf];
     if (extent < 0)
         return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
-                          "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.", axis,
+                          "has no size on dimension %" PRId32 " ('%s'): pass a section with an upper bound.", axis + 1,
                           contract->axes[axis].dim);
     return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
-                      "has a stride of %" PRId64 " bytes on axis %" PRId32
+                      "has a stride of %" PRId64 " bytes on dimension %" PRId32
                       ", which is not a multiple of its element size %zu.",
-                      bytes, axis, gts_dtype_size(contract->dtype));
+                      bytes, axis + 1, gts_dtype_size(contract->dtype));
 }
 
 int gts_refuse_index_base(gts_program *self, uint32_t leaf)

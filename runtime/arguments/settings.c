@@ -1,8 +1,9 @@
-/* Settings of arguments: the origin of a field, and the index base of a connectivity. */
+/* Settings of arguments: the origin of a field, the index base of a connectivity, and lower bounds in Fortran. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/refuse.h"
-#include "gtstub/program.h"
+#include "program/private.h"
 
 static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_kind kind)
 {
@@ -16,14 +17,21 @@ static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_k
                        kind == GTS_FIELD ? "field" : "connectivity", path, *others == '\0' ? "none" : others);
 }
 
-/* The index of the leaf with this path and kind; leaf_count after an error. */
-static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kind)
+/* The index of the leaf with this path and kind; leaf_count if there is none. */
+static uint32_t find_index(const gts_program *self, const char *path, gts_leaf_kind kind)
 {
     const gts_stub *const stub = self->stub;
     uint32_t i = 0;
     while (i < stub->leaf_count && (stub->leaves[i].kind != kind || strcmp(stub->leaves[i].path, path) != 0))
         ++i;
-    if (i == stub->leaf_count)
+    return i;
+}
+
+/* The index of the leaf with this path and kind; leaf_count after an error. */
+static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kind)
+{
+    const uint32_t i = find_index(self, path, kind);
+    if (i == self->stub->leaf_count)
         refuse_path(self, path, kind);
     return i;
 }
@@ -60,6 +68,44 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
         gts_forget_arrays(self); /* so that the next call checks the table again */
         status = 0;
     }
+    gts_leave(self);
+    return status;
+}
+
+/* Lower bounds that are all 1, for all leaves; NULL when memory runs out. */
+static int64_t *new_bounds(const gts_program *self)
+{
+    const size_t count = (size_t)self->stub->leaf_count * GTS_MAX_RANK;
+    int64_t *const bounds = malloc(count * sizeof *bounds);
+    for (size_t i = 0; bounds != NULL && i < count; ++i)
+        bounds[i] = 1;
+    return bounds;
+}
+
+static int set_lower_bounds(gts_program *self, const char *argument, const int64_t *bounds, int32_t rank)
+{
+    const gts_stub *const stub = self->stub;
+    const uint32_t table = find_index(self, argument, GTS_CONNECTIVITY);
+    const uint32_t i = table < stub->leaf_count ? table : find_leaf(self, argument, GTS_FIELD);
+    if (i == stub->leaf_count)
+        return -1;
+    if (rank != stub->leaves[i].rank)
+        return GTS_REFUSE(self, &stub->leaves[i], GTS_VALUE_ERROR,
+                          "has %" PRId32 " dimensions, but its lower bounds were given for %" PRId32 ".",
+                          stub->leaves[i].rank, rank);
+    if (self->runtime->lower_bounds == NULL)
+        self->runtime->lower_bounds = new_bounds(self);
+    if (self->runtime->lower_bounds == NULL)
+        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot keep lower bounds: out of memory.");
+    memcpy(self->runtime->lower_bounds + (size_t)i * GTS_MAX_RANK, bounds, (size_t)rank * sizeof *bounds);
+    return 0;
+}
+
+int gts_set_lower_bounds(gts_program *self, const char *argument, const int64_t *bounds, int32_t rank)
+{
+    if (gts_enter_open(self) != 0)
+        return -1;
+    const int status = set_lower_bounds(self, argument, bounds, rank);
     gts_leave(self);
     return status;
 }

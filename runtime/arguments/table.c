@@ -125,7 +125,20 @@ static int64_t in_base(const gts_array *table, int64_t value, int64_t base)
     return table->dtype == GTS_INT32 ? (int32_t)(uint32_t)sum : (int64_t)sum;
 }
 
-/* Refuses the first wrong element of a part. Its row, column and value are shown in the host's base. */
+/* Writes "in row 3, column 2" of a table, or "at E2V(3,2)". */
+static gts_short_text place_text(const gts_program *self, uint32_t leaf, int64_t row, int64_t column)
+{
+    const gts_array *const table = gts_array_of(self, leaf);
+    const int64_t index[] = {row + gts_row_shift(self, leaf, table, 0), column + gts_row_shift(self, leaf, table, 1)};
+    gts_short_text text;
+    if (gts_counts_as_fortran(self))
+        (void)snprintf(text.text, sizeof text.text, "at %.500s", gts_place_text(self, leaf, index).text);
+    else
+        (void)snprintf(text.text, sizeof text.text, "in row %" PRId64 ", column %" PRId64, index[0], index[1]);
+    return text;
+}
+
+/* Refuses the first wrong element of a part. It is shown in the host's base. */
 static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
                                    range allowed)
 {
@@ -143,28 +156,34 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
             break;
     }
     const int64_t value = in_base(table, element(table, row, column), base);
+    const gts_short_text place = place_text(self, follow->table, row, column);
     char base_text[64] = ""; /* a Python host has no index bases */
     if (self->host == NULL)
         (void)snprintf(base_text, sizeof base_text, " (index base %" PRId64 ", see gts_set_index_base())", base);
+    const range shown = {allowed.least + base, allowed.most + base};
+    if (follow->leaf == GTS_TEMPORARY && contract->kind == GTS_CONNECTIVITY && allowed.least == 0)
+        return GTS_REFUSE_TABLE(
+            self, contract, GTS_VALUE_ERROR,
+            "has index %" PRId64 " %s%s, but this program computes values for the indices %" PRId64 " to %" PRId64
+            " only: %s.size = %" PRId64
+            " was compiled in, from the tables that it was built with. Build the program for each grid.",
+            value, place.text, base_text, shown.least, shown.most, contract->codomain, allowed.most + 1);
     if (follow->leaf == GTS_TEMPORARY)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
-                                "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                "%s, but this call computes values for the indices %" PRId64 " to %" PRId64
-                                " only." GTS_BOUNDS_HINT,
-                                value, row + base, column + base, base_text, allowed.least + base, allowed.most + base);
+                                "has index %" PRId64 " %s%s, but this call computes values for the indices %" PRId64
+                                " to %" PRId64 " only." GTS_BOUNDS_HINT,
+                                value, place.text, base_text, shown.least, shown.most);
     const gts_contract *const field = &self->stub->leaves[follow->leaf];
+    const char *const dim = field->axes[follow->axis].dim;
+    const gts_short_text axis = gts_axis_text(self, follow->axis);
     if (allowed.least > allowed.most)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
-                                "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                "%s, but argument '%s' is empty on axis %" PRId32 " ('%s')." GTS_BOUNDS_HINT,
-                                value, row + base, column + base, base_text, field->path, follow->axis,
-                                field->axes[follow->axis].dim);
+                                "has index %" PRId64 " %s%s, but argument '%s' is empty on %s ('%s')." GTS_BOUNDS_HINT,
+                                value, place.text, base_text, field->path, axis.text, dim);
     return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
-                            "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                            "%s, but argument '%s' has the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
-                            " ('%s')." GTS_BOUNDS_HINT,
-                            value, row + base, column + base, base_text, field->path, allowed.least + base,
-                            allowed.most + base, follow->axis, field->axes[follow->axis].dim);
+                            "has index %" PRId64 " %s%s, but argument '%s' has the indices %" PRId64 " to %" PRId64
+                            " on %s ('%s')." GTS_BOUNDS_HINT,
+                            value, place.text, base_text, field->path, shown.least, shown.most, axis.text, dim);
 }
 
 int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last, int64_t least,

@@ -1,12 +1,18 @@
 /* Inside the runtime: tables of neighbors. */
 #pragma once
 
-#include "gtstub/program.h"
+#include "program/counting.h"
 
 /* The index base of a table: 0 if none was set, as for all tables from Python. */
 static inline int64_t gts_index_base(const gts_leaf *leaf)
 {
     return leaf->index_base == GTS_NO_INDEX_BASE ? 0 : leaf->index_base;
+}
+
+/* What is added to a row or column, from 0, so that it counts as that of the host: a C host counts from its index base. */
+static inline int64_t gts_row_shift(const gts_program *self, uint32_t leaf, const gts_array *table, int32_t axis)
+{
+    return gts_counts_as_fortran(self) ? gts_index_shift(self, leaf, table, axis) : gts_index_base(&self->leaf[leaf]);
 }
 
 /* Replaces the array of a new table of base 1 by a copy of base 0 with the same strides. */

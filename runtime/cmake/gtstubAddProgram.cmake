@@ -1,5 +1,6 @@
-# gtstub_add_program(<target> SDFG_SIGNATURE <file> PROGRAM_SIGNATURE <file>
-#                    [NAME <name>] [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED] [STATIC])
+# gtstub_add_program(<target> ENTRY <name or directory> [CACHE <directory>]
+#                    [SDFG_SIGNATURE <file>] [PROGRAM_SIGNATURE <file>] [LIBRARY <file>]
+#                    [NAME <name>] [LANGUAGES <C and Fortran>] [COMMITTED] [STATIC])
 #
 # Adds the target <target>: the library <name>_stub.so of a program, with the program's header and Fortran module; with
 # STATIC <name>_stub.a, which hosts link together with the runtime. The library has a folder of its own,
@@ -8,17 +9,29 @@
 include(CheckIncludeFile)
 
 function(gtstub_add_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED;STATIC" "SDFG_SIGNATURE;PROGRAM_SIGNATURE;NAME;LIBRARY" "LANGUAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED;STATIC"
+    "ENTRY;CACHE;SDFG_SIGNATURE;PROGRAM_SIGNATURE;NAME;LIBRARY" "LANGUAGES")
   set(call "gtstub_add_program(${target})")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: there is no argument '${arg_UNPARSED_ARGUMENTS}'.")
+  endif()
+  foreach(argument IN ITEMS ENTRY CACHE)
+    if(argument IN_LIST arg_KEYWORDS_MISSING_VALUES)
+      message(FATAL_ERROR "${call}: ${argument} needs a value.")
+    endif()
+  endforeach()
+  if(arg_ENTRY)
+    _gtstub_find_entry("${call}" "${arg_ENTRY}" "${arg_CACHE}" entry)
+    _gtstub_take_files("${entry}")
+  elseif(arg_CACHE)
+    message(FATAL_ERROR "${call}: CACHE needs an ENTRY.")
   endif()
   foreach(argument IN ITEMS SDFG_SIGNATURE PROGRAM_SIGNATURE LIBRARY)
     if(NOT arg_${argument})
       if(argument STREQUAL "LIBRARY" AND NOT argument IN_LIST arg_KEYWORDS_MISSING_VALUES)
         continue()
       endif()
-      message(FATAL_ERROR "${call}: ${argument} needs a file.")
+      message(FATAL_ERROR "${call}: ${argument} needs a file, unless ENTRY has the name of a program.")
     endif()
     get_filename_component(arg_${argument} "${arg_${argument}}" ABSOLUTE)
     if(NOT EXISTS "${arg_${argument}}")
@@ -29,7 +42,7 @@ function(gtstub_add_program target)
 
   set(name "${arg_NAME}")
   if(NOT name)
-    _gtstub_read_name("${call}" "${arg_PROGRAM_SIGNATURE}" name)
+    _gtstub_read("${call}" PROGRAM_SIGNATURE "${arg_PROGRAM_SIGNATURE}" name name)
   endif()
   set(extensions h c)
   if("Fortran" IN_LIST arg_LANGUAGES)
@@ -89,6 +102,20 @@ function(gtstub_add_program target)
   endif()
 endfunction()
 
+# Takes the files of a cache entry for the arguments of gtstub_add_program() that were not given.
+macro(_gtstub_take_files entry)
+  if(NOT arg_SDFG_SIGNATURE)
+    set(arg_SDFG_SIGNATURE "${entry}/sdfg.json")
+  endif()
+  if(NOT arg_PROGRAM_SIGNATURE)
+    set(arg_PROGRAM_SIGNATURE "${entry}/program.json")
+  endif()
+  if(NOT arg_LIBRARY)
+    _gtstub_read("${call}" SDFG_SIGNATURE "${entry}/sdfg.json" library arg_LIBRARY)
+    set(arg_LIBRARY "${entry}/${arg_LIBRARY}")
+  endif()
+endmacro()
+
 function(_gtstub_check_languages call wanted)
   get_property(enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
   foreach(language IN LISTS wanted ITEMS C)
@@ -109,15 +136,15 @@ function(_gtstub_check_languages call wanted)
   endif()
 endfunction()
 
-# Reads the name of a program, which is part of the file names of its stub. CMake runs again when the signature changes.
-function(_gtstub_read_name call signature name)
+# Reads a member of a signature. CMake runs again when the signature changes.
+function(_gtstub_read call argument signature member value)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${signature}")
   file(READ "${signature}" text)
-  string(JSON found ERROR_VARIABLE error GET "${text}" name)
+  string(JSON found ERROR_VARIABLE error GET "${text}" ${member})
   if(error)
-    message(FATAL_ERROR "${call}: PROGRAM_SIGNATURE '${signature}' is no program signature (${error}).")
+    message(FATAL_ERROR "${call}: ${argument} '${signature}' is no such signature (${error}).")
   endif()
-  set(${name} "${found}" PARENT_SCOPE)
+  set(${value} "${found}" PARENT_SCOPE)
 endfunction()
 
 # Compares a signature with the one that a committed source was generated from, whose SHA-256 is in the head of the
@@ -153,11 +180,8 @@ endfunction()
 
 # Generates the stub at build time, and again when a signature or gtstub has changed.
 function(_gtstub_generate call sdfg program name folder files languages)
-  find_program(GTSTUB_EXECUTABLE gtstub HINTS ${gtstub_PROGRAM_HINTS} DOC "Generates stubs")
-  if(NOT GTSTUB_EXECUTABLE)
-    message(FATAL_ERROR "${call}: the program 'gtstub', which generates the stub, was not found: put the 'bin' of "
-      "its Python environment on PATH, name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.")
-  endif()
+  _gtstub_find_command("${call}" "generates the stub, was not found: put the 'bin' of its Python environment on PATH, \
+name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.")
   set(fortran)
   if("Fortran" IN_LIST languages)
     set(fortran --fortran)
@@ -173,11 +197,7 @@ endfunction()
 
 # Copies the SDFG library to the folder of the stub, under the name that gts_open() searches.
 function(_gtstub_lay_beside target call library signature)
-  file(READ "${signature}" text)
-  string(JSON name ERROR_VARIABLE error GET "${text}" library)
-  if(error)
-    message(FATAL_ERROR "${call}: SDFG_SIGNATURE '${signature}' is no SDFG signature (${error}).")
-  endif()
+  _gtstub_read("${call}" SDFG_SIGNATURE "${signature}" library name)
   get_filename_component(entry "${library}" DIRECTORY)
   if(EXISTS "${entry}/sdfg.json")
     _gtstub_check_entry("${call}" "${library}" "${entry}/sdfg.json" "${signature}")

@@ -7,6 +7,7 @@
 
 #include "base/layout.h"
 #include "base/refuse.h"
+#include "program/counting.h"
 
 /* ---- Fields on a GPU ------------------------------------------------------------------------------------------- */
 
@@ -53,32 +54,33 @@ int gts_checked_array(gts_program *self, gts_checked *checked, uint32_t index, g
 
 /* ---- Trace ----------------------------------------------------------------------------------------------------- */
 
-/* Writes "Edge 5, K 7". */
-static void describe_index(const gts_contract *contract, const int64_t *index, char *text, size_t size)
+/* Makes an index of the host of one of gt4py, or the other way round. */
+static void convert_index(const gts_program *self, uint32_t leaf, const gts_array *array, const int64_t *from,
+                          bool to_host, int64_t *to)
 {
-    size_t used = 0;
-    *text = '\0';
-    for (int32_t axis = 0; axis < contract->rank && used < size; ++axis)
-        used += (size_t)snprintf(text + used, size - used, "%s%s %" PRId64, axis == 0 ? "" : ", ",
-                                 contract->axes[axis].dim, index[axis]);
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        const int64_t shift = gts_index_shift(self, leaf, array, axis);
+        to[axis] = to_host ? from[axis] + shift : from[axis] - shift;
+    }
 }
 
 static void print_value(const gts_program *self, gts_checked *checked, uint32_t index, const gts_trace *trace,
                         const gts_array *array, const char *when)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
-    char place[256], value[40];
-    int64_t offset;
-    describe_index(contract, trace->index, place, sizeof place);
-    if (gts_scan_offset(array, trace->index, &offset)) {
+    const gts_short_text place = gts_place_text(self, index, trace->index);
+    char value[40];
+    int64_t offset, traced[GTS_MAX_RANK];
+    convert_index(self, index, array, trace->index, false, traced);
+    if (gts_scan_offset(array, traced, &offset)) {
         const char *const element = (const char *)array->data + offset * (int64_t)gts_dtype_size(array->dtype);
         gts_element_text(array->dtype, element, value, sizeof value);
         (void)fprintf(stderr, "Call %" PRIu64 " of program '%s', %s: argument '%s' is %s at %s.\n", checked->calls,
-                      self->stub->name, when, contract->path, value, place);
+                      self->stub->name, when, contract->path, value, place.text);
     } else if (!checked->fields[index].lacks_index) {
         checked->fields[index].lacks_index = true;
         (void)fprintf(stderr, "Argument '%s' of program '%s' has no element at %s for check '%s'.\n", contract->path,
-                      self->stub->name, place, trace->fields.item);
+                      self->stub->name, place.text, trace->fields.item);
     }
 }
 
@@ -113,8 +115,11 @@ static void describe(const gts_program *self, uint32_t index, const gts_array *a
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     const char *const path = contract->path, *const name = self->stub->name, *const item = rule->fields.item;
-    char place[256], value[40];
-    describe_index(contract, finding->index, place, sizeof place);
+    char value[40];
+    int64_t shown[GTS_MAX_RANK];
+    convert_index(self, index, array, finding->index, true, shown);
+    const gts_short_text where = gts_place_text(self, index, shown);
+    const char *const place = where.text;
     gts_element_text(array->dtype, finding->element, value, sizeof value);
     if (what == NULL)
         (void)gts_error_set(error, GTS_RUNTIME_ERROR,

@@ -18,7 +18,8 @@ module gtstub
     private
     public :: gts_program, gts_profile, gts_checks, gts_bound_call, gts_action, gts_step, gts_array, gts_granule
     public :: gts_type_error, gts_value_error, gts_runtime_error
-    public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
+    public :: gts_open, gts_load, gts_close
+    public :: gts_set_origin, gts_set_lower_bounds, gts_set_index_base, gts_set_workspace
     public :: gts_start, gts_unbind, gts_set_scalar
     public :: gts_step_new, gts_step_find, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
     public :: gts_set_stream, gts_reset_stream
@@ -68,6 +69,15 @@ module gtstub
             type(c_ptr), value :: program
             character(kind=c_char), intent(in) :: argument(*)
             integer(c_int64_t), intent(in) :: origin(*)
+            integer(c_int32_t), value :: rank
+            integer(c_int) :: status
+        end function
+
+        function c_set_lower_bounds(program, argument, bounds, rank) result(status) bind(c, name="gts_set_lower_bounds")
+            import
+            type(c_ptr), value :: program
+            character(kind=c_char), intent(in) :: argument(*)
+            integer(c_int64_t), intent(in) :: bounds(*)
             integer(c_int32_t), value :: rank
             integer(c_int) :: status
         end function
@@ -177,6 +187,23 @@ contains
         integer(c_int) :: status
 
         status = c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), size(origin, kind=c_int32_t))
+        call finish(status, program%handle, stat, errmsg)
+    end subroutine
+
+    ! Sets the lower bounds of the arrays that are passed for an argument, a field or a connectivity, as in
+    !     call gts_set_lower_bounds(program, 'vn', lbound(vn))
+    ! so that the indices in messages count from them. They count from 1 until this is called, because an argument of
+    ! assumed shape has no lower bounds. Nothing else depends on them.
+    subroutine gts_set_lower_bounds(program, argument, bounds, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        character(len=*), intent(in) :: argument
+        integer, intent(in) :: bounds(:)
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        status = c_set_lower_bounds(program%handle, c_string(argument), int(bounds, c_int64_t), &
+            size(bounds, kind=c_int32_t))
         call finish(status, program%handle, stat, errmsg)
     end subroutine
 

@@ -4,13 +4,15 @@
 !
 module gtstub_steps
     use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_funptr, c_int, c_int16_t, c_int32_t, &
-        c_int64_t, c_int8_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
+        c_int64_t, c_int8_t, c_loc, c_null_char, c_null_funptr, c_null_ptr, c_ptr, c_size_t
     use gtstub_errors, only: c_string, finish
     implicit none
     private
     public :: gts_bound_call, gts_action, gts_step
     public :: gts_start, gts_unbind, gts_set_scalar
     public :: gts_step_new, gts_step_find, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
+
+    integer, parameter :: NAME_LENGTH = 128
 
     ! A call with all its arguments. It is unbound until <name>_bind() is called. A copy of it is the same call.
     type, bind(c) :: gts_bound_call
@@ -33,16 +35,28 @@ module gtstub_steps
     !         integer(c_int) :: status
     ! `arrays` is c_loc() of an array of type(c_ptr), which has `array_count` elements: the addresses of the first elements
     ! of the arrays. They are copied. The function gets them as they are after all swaps. A step ends if `status` is not 0.
-    ! `name` is the address of a text that ends in c_null_char, for messages and profiles. It is copied.
-    type, bind(c) :: gts_action
+    ! `name` is that of a function or a step in messages and profiles, without the blanks at its end.
+    type :: gts_action
         type(gts_bound_call) :: call = gts_bound_call()
         type(c_funptr) :: function = c_null_funptr
         type(c_ptr) :: data = c_null_ptr
-        type(c_ptr) :: name = c_null_ptr
+        character(len=NAME_LENGTH) :: name = ''
         type(gts_step) :: step = gts_step()
         type(c_funptr) :: array_function = c_null_funptr
         type(c_ptr) :: arrays = c_null_ptr
         integer(c_size_t) :: array_count = 0
+    end type
+
+    ! The struct gts_action of C.
+    type, bind(c) :: c_action
+        type(gts_bound_call) :: call
+        type(c_funptr) :: function
+        type(c_ptr) :: data
+        type(c_ptr) :: name
+        type(gts_step) :: step
+        type(c_funptr) :: array_function
+        type(c_ptr) :: arrays
+        integer(c_size_t) :: array_count
     end type
 
     ! A scalar of any type, and its number in gts_dtype.
@@ -85,7 +99,7 @@ module gtstub_steps
         function c_step_new(name, actions, count, step) result(status) bind(c, name="gts_step_new")
             import
             character(kind=c_char), intent(in) :: name(*)
-            type(gts_action), intent(in) :: actions(*)
+            type(c_action), intent(in), target :: actions(*)
             integer(c_size_t), value :: count
             type(gts_step), intent(inout) :: step
             integer(c_int) :: status
@@ -175,10 +189,19 @@ contains
         type(gts_step), intent(inout) :: step
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        type(c_action), target :: copies(size(actions))
+        character(kind=c_char, len=NAME_LENGTH + 1), target :: names(size(actions))
         type(gts_step) :: made
         integer(c_int) :: status
+        integer :: i
 
-        status = c_step_new(c_string(name), actions, size(actions, kind=c_size_t), made)
+        do i = 1, size(actions)
+            names(i) = trim(actions(i)%name) // c_null_char
+            copies(i) = c_action(actions(i)%call, actions(i)%function, actions(i)%data, c_null_ptr, actions(i)%step, &
+                actions(i)%array_function, actions(i)%arrays, actions(i)%array_count)
+            if (actions(i)%name /= '') copies(i)%name = c_loc(names(i))
+        end do
+        status = c_step_new(c_string(name), copies, size(actions, kind=c_size_t), made)
         if (status == 0) then
             call c_step_free(step)
             step = made

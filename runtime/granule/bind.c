@@ -9,12 +9,33 @@
 #include "base/section.h"
 #include "granule/private.h"
 #include "gtstub/bound.h"
+#include "program/counting.h"
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
 
-static int check_argument(const gts_granule_descriptor *self, const gts_granule_array_descriptor *wanted,
+void gts_granule_count_as_fortran(gts_granule *granule)
+{
+    if (granule == NULL)
+        return;
+    granule->from_fortran = true;
+    for (uint32_t i = 0; i < granule->descriptor->program_count; ++i)
+        granule->programs[i]->from_fortran = true;
+}
+
+/* "axis 1 ('K')", "axis 1", or "dimension 2 ('K')" for a Fortran host. */
+static gts_short_text axis_text(const gts_granule *self, const gts_granule_array_descriptor *array, int32_t axis)
+{
+    gts_short_text text = gts_axis_text_for(self->from_fortran, axis);
+    const size_t used = strlen(text.text);
+    if (array->dims[axis] != NULL)
+        (void)snprintf(text.text + used, sizeof text.text - used, " ('%s')", array->dims[axis]);
+    return text;
+}
+
+static int check_argument(const gts_granule *granule, const gts_granule_array_descriptor *wanted,
                           const gts_array *given)
 {
+    const gts_granule_descriptor *const self = granule->descriptor;
     if (given->dtype != wanted->dtype || given->rank != wanted->rank)
         return GTS_REFUSE_GRANULE(self, wanted, GTS_TYPE_ERROR,
                                   "must be an array of type '%s' and rank %" PRId32 ", not of type '%s' and rank %d.",
@@ -28,14 +49,10 @@ static int check_argument(const gts_granule_descriptor *self, const gts_granule_
             return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR,
                                       "must have dimension '%s', not '%s', on axis %" PRId32 ".", dim,
                                       given->dims[axis], axis);
-        if (given->shape[axis] != wanted->shape[axis]) {
-            char number[16];
-            (void)snprintf(number, sizeof number, "%" PRId32, axis);
+        if (given->shape[axis] != wanted->shape[axis])
             return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR,
-                                      "must have %" PRId64
-                                      " elements on axis '%s', as when it was exported, not %" PRId64 ".",
-                                      wanted->shape[axis], dim == NULL ? number : dim, given->shape[axis]);
-        }
+                                      "must have %" PRId64 " elements on %s, as when it was exported, not %" PRId64 ".",
+                                      wanted->shape[axis], axis_text(granule, wanted, axis).text, given->shape[axis]);
     }
     size_t size;
     gts_extent extent;
@@ -91,12 +108,13 @@ static int check_overlaps(const gts_granule_descriptor *self, const gts_array *a
 }
 
 /* Takes the arguments of the host, in the order of the arrays that are arguments. */
-static int take_arguments(const gts_granule_descriptor *self, const gts_array *given, gts_array *arrays)
+static int take_arguments(const gts_granule *granule, const gts_array *given, gts_array *arrays)
 {
+    const gts_granule_descriptor *const self = granule->descriptor;
     for (uint32_t i = 0; i < self->array_count; ++i) {
         if (!self->arrays[i].is_argument)
             continue;
-        GTS_TRY(check_argument(self, &self->arrays[i], given));
+        GTS_TRY(check_argument(granule, &self->arrays[i], given));
         memcpy(arrays[i].strides, given->strides, sizeof arrays[i].strides);
         arrays[i].data = given->data;
         arrays[i].readonly = given->readonly;
@@ -127,7 +145,8 @@ int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int
     if (granule == NULL)
         return gts_granule_refuse_closed();
     return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_VALUE_ERROR,
-                              "has a stride on axis %" PRId32 " that is no multiple of its element size.", axis);
+                              "has a stride on dimension %" PRId32 " that is no multiple of its element size.",
+                              axis + 1);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
@@ -362,7 +381,7 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
 {
     const gts_granule_descriptor *const descriptor = self->descriptor;
     memcpy(arrays, self->arrays, descriptor->array_count * sizeof *arrays);
-    GTS_TRY(take_arguments(descriptor, arguments, arrays));
+    GTS_TRY(take_arguments(self, arguments, arrays));
     GTS_TRY(check_overlaps(descriptor, arrays, spans));
     bound new = {.granule = self, .arrays = arrays, .hooks = hooks, .index_base = index_base};
     if (make_steps(&new) != 0) {

@@ -30,6 +30,7 @@ struct gts_granule {
     bool *has_run;           /* [step_count]: the step has begun to run since the granule was opened */
     unsigned int generation; /* gts_forks when the granule was opened */
     int64_t index_base;      /* of the tables that are bound */
+    bool from_fortran;       /* the host is Fortran: messages count as it does */
     gts_kept kept;
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */

@@ -12,6 +12,7 @@
 #include "base/layout.h"
 #include "base/refuse.h"
 #include "base/section.h"
+#include "program/counting.h"
 #include "program/observe.h"
 
 /* The most bytes of a copy, besides twice those of the array. */
@@ -235,17 +236,18 @@ static void say(const gts_program *self, uint32_t leaf, const pad *pad, const ch
     int32_t axis = 0;
     while (pad->first[axis] >= array->origin[axis] && pad->last[axis] < gts_stop(array, axis))
         ++axis;
+    const int64_t shift = gts_index_shift(self, leaf, array, axis);
     char has[64];
     if (array->shape[axis] == 0)
         (void)snprintf(has, sizeof has, "which is empty");
     else
-        (void)snprintf(has, sizeof has, "which has %" PRId64 " to %" PRId64, array->origin[axis],
-                       gts_stop(array, axis) - 1);
+        (void)snprintf(has, sizeof has, "which has %" PRId64 " to %" PRId64, array->origin[axis] + shift,
+                       gts_stop(array, axis) - 1 + shift);
     (void)fprintf(stderr,
-                  "Program '%s' reads argument '%s' at the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
-                  " ('%s'), %s. No result should depend on the others: ",
-                  self->stub->name, contract->path, pad->first[axis], pad->last[axis], axis, contract->axes[axis].dim,
-                  has);
+                  "Program '%s' reads argument '%s' at the indices %" PRId64 " to %" PRId64
+                  " on %s ('%s'), %s. No result should depend on the others: ",
+                  self->stub->name, contract->path, pad->first[axis] + shift, pad->last[axis] + shift,
+                  gts_axis_text(self, axis).text, contract->axes[axis].dim, has);
     if (reason != NULL)
         (void)fprintf(stderr, "the SDFG reads what is in memory there, because %s.\n", reason);
     else

@@ -21,6 +21,7 @@ struct gts_runtime {
     bool has_new_handle;     /* the SDFG's handle was initialised in this call */
     gts_bound_call *bound;   /* a list of its bound calls */
     gts_padding *padding;    /* NULL until a call needs padding */
+    int64_t *lower_bounds;   /* [stub->leaf_count][GTS_MAX_RANK], of the arrays of a Fortran host; NULL: all are 1 */
     gts_program *next;       /* in the list of loaded programs */
     const void *called_here; /* the thread of gts_stream_called_here(); NULL if there is none */
     const void *home;        /* &gts_attention of the runtime that loaded it: a process may have several runtimes */

@@ -98,14 +98,20 @@ void gts_step_free(gts_step **step)
     free(self);
 }
 
+#define UNNAMED "unnamed"
+
+/* A name, or what stands for none. */
+static const char *name_or(const char *name, const char *other)
+{
+    return name == NULL || *name == '\0' ? other : name;
+}
+
 /* The name of an action in messages and profiles. */
 static const char *name_of(const gts_action *action)
 {
     if (action->call != NULL)
         return action->call->stub->name;
-    if (action->name != NULL)
-        return action->name;
-    return action->step != NULL ? action->step->name : "";
+    return name_or(action->name, action->step != NULL ? action->step->name : UNNAMED);
 }
 
 /* Makes the role of an action; NULL when memory runs out. */
@@ -176,6 +182,7 @@ static int check_action(const char *step, size_t position, const gts_action *act
 
 int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_step **step)
 {
+    name = name_or(name, UNNAMED);
     *step = NULL;
     for (size_t i = 0; i < count; ++i) {
         if (check_action(name, i + 1, &actions[i]) != 0)

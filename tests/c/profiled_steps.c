@@ -111,7 +111,7 @@ static void test_positions_are_counted(void)
     CHECK(figure(report, "dynamics", 2, "min") >= 2e-3 && figure(report, "dynamics", 2, "total") >= 3 * 2e-3);
     CHECK(has(report, "[\n  {\"name\": \"prog\", \"kind\": \"program\", \"calls\": 3, \"time\": {\"min\": "));
     CHECK(has(report, ",\n  {\"name\": \"exchange\", \"kind\": \"function\", \"calls\": 3, \"time\": {\"min\": "));
-    CHECK(has(report, ",\n  {\"name\": \"\", \"kind\": \"function\", \"calls\": 3, \"time\": {\"min\": "));
+    CHECK(has(report, ",\n  {\"name\": \"unnamed\", \"kind\": \"function\", \"calls\": 3, \"time\": {\"min\": "));
     CHECK(has(report, "{\"calls\": 6")); /* of the program */
     free(report);
     gts_step_free(&step);

@@ -357,9 +357,10 @@ static void test_functions_that_fail(void)
 
     actions[2] = (gts_action){.function = run_again, .data = &step};
     step = make("loop", actions, 3);
-    CHECK_REFUSED(gts_step_run(step), NULL, GTS_RUNTIME_ERROR,
-                  "Step 'loop' has stopped at position 3 of 3, function '': it has returned -1. The positions 1 to 2 "
-                  "have run.");
+    CHECK_REFUSED(
+        gts_step_run(step), NULL, GTS_RUNTIME_ERROR,
+        "Step 'loop' has stopped at position 3 of 3, function 'unnamed': it has returned -1. The positions 1 to 2 "
+        "have run.");
     gts_step_free(&step);
     gts_unbind(&call);
     gts_close(&program);

@@ -210,14 +210,14 @@ GIVEN = {"SDFG_SIGNATURE": "scale.sdfg.json", "PROGRAM_SIGNATURE": "scale.progra
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"SDFG_SIGNATURE": None}, "gtstub_add_program(p): SDFG_SIGNATURE needs a file."),
-        ({"PROGRAM_SIGNATURE": ""}, "gtstub_add_program(p): PROGRAM_SIGNATURE needs a file."),
+        ({"SDFG_SIGNATURE": None}, "gtstub_add_program(p): SDFG_SIGNATURE needs a file, unless ENTRY has the name"),
+        ({"PROGRAM_SIGNATURE": ""}, "gtstub_add_program(p): PROGRAM_SIGNATURE needs a file"),
         ({"SDFG_SIGNATURE": "none.json"}, "gtstub_add_program(p): SDFG_SIGNATURE '{}/none.json' does not exist."),
         ({"LIBRARY": "libnone.so"}, "gtstub_add_program(p): LIBRARY '{}/libnone.so' does not exist."),
-        ({"LIBRARY": ""}, "gtstub_add_program(p): LIBRARY needs a file."),
+        ({"LIBRARY": ""}, "gtstub_add_program(p): LIBRARY needs a file"),
         (
             {"PROGRAM_SIGNATURE": "library.c"},
-            "gtstub_add_program(p): PROGRAM_SIGNATURE '{}/library.c' is no program signature",
+            "gtstub_add_program(p): PROGRAM_SIGNATURE '{}/library.c' is no such signature",
         ),
         ({"LANGUAGES": "C Rust"}, "gtstub_add_program(p): there are stubs for C and Fortran, not for 'Rust'."),
         ({"LANGUAGES": "Fortran"}, "gtstub_add_program(p): the project needs the language Fortran:"),

@@ -125,8 +125,8 @@ contains
         call gts_step_new('s', [gts_action(call=call)], step)
         calls = call_count()
         call bind(call, column)
-        call check_refused(stat, gts_value_error, errmsg, "Arguments of program 'whole' disagree: size of axis 1 of " // &
-            "'vn' is 4, but size of axis 0 of 'x[0]' is 5.", calls)
+        call check_refused(stat, gts_value_error, errmsg, "Arguments of program 'whole' disagree: size of dimension 2 of " // &
+            "'vn' is 4, but size of dimension 1 of 'x[0]' is 5.", calls)
         call whole_bind(program, vn, nothing, x_1_0, x_1_1, flag, out_0, out_1, table, call, stat, errmsg)
         call check_refused(stat, gts_value_error, errmsg, "Argument 'x[0]' of program 'whole' must be allocated or " // &
             'associated.', calls)
@@ -232,13 +232,12 @@ contains
         type(gts_bound_call) :: a, b
         type(gts_step) :: step
         integer(c_int), target :: seen
-        character(kind=c_char), target :: name(5) = ['h', 'a', 'l', 'o', c_null_char]
 
         call bind(a)
         call bind(b)
         calls = call_count()
         call gts_step_new('run', [gts_action(call=a), gts_action(function=c_funloc(exchange), data=c_loc(seen), &
-            name=c_loc(name)), gts_action(call=b), gts_action(call=a)], step)
+            name='halo'), gts_action(call=b), gts_action(call=a)], step)
         seen = 0
         call gts_step_run(step)
         call check(call_count() == calls + 3 .and. seen == calls + 1, 'all is done in order')
@@ -252,6 +251,11 @@ contains
         call gts_step_run(step, stat, errmsg)
         call check_refused(stat, gts_runtime_error, errmsg, "Step 'run' has stopped at position 2 of 4, function 'halo': " &
             // 'it has returned 3. Position 1 has run.', calls + 1)
+        seen = -1
+        call gts_step_new(' ', [gts_action(function=c_funloc(exchange), data=c_loc(seen))], step)
+        call gts_step_run(step, stat, errmsg)
+        call check_refused(stat, gts_runtime_error, errmsg, "Step 'unnamed' has stopped at position 1 of 1, function " // &
+            "'unnamed': it has returned 3. No position has run.", calls + 1)
         call gts_step_new('other', [gts_action(call=b)], step) ! the other one is freed
         call gts_step_run(step)
         call gts_step_free(step)

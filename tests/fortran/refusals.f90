@@ -1,8 +1,8 @@
 ! Calls that are refused: each after a good one, with its text, its kind, and nothing called.
 program refusals
     use, intrinsic :: iso_c_binding, only: c_double, c_float, c_int32_t, c_size_t, c_null_ptr
-    use gtstub, only: gts_close, gts_load, gts_open, gts_program, gts_set_index_base, gts_set_origin, gts_set_workspace, &
-        gts_runtime_error, gts_type_error, gts_value_error
+    use gtstub, only: gts_close, gts_load, gts_open, gts_program, gts_set_index_base, gts_set_lower_bounds, gts_set_origin, &
+        gts_set_workspace, gts_runtime_error, gts_type_error, gts_value_error
     use harness, only: call_count, check, check_refused, check_text, open_program
     use whole_arguments, only: call_well, EDGES, flag, LEVELS, NEIGHBORS, open_and_call, out_0, out_1, table, vn, x_0, x_1_0, &
         x_1_1
@@ -43,10 +43,13 @@ contains
 
     subroutine sizes()
         call whole(program, vn, x_0(2:), x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of" // &
-            " axis 0 of 'x[0]' is 3.")
+        call refused(gts_value_error, "Arguments of program 'whole' disagree: size of dimension 2 of 'vn' is 4, but size of" // &
+            " dimension 1 of 'x[0]' is 3.")
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table(:, 1:1), stat, errmsg)
-        call refused(gts_value_error, "...size 2 on axis 1 ('E2V'), not 1.")
+        call refused(gts_value_error, "...size 2 on dimension 2 ('E2V'), not 1.")
+        call whole(program, vn(:1, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
+        call refused(gts_value_error, "Argument 'vn' of program 'whole' must have the indices 1 to 2 on dimension 1 " // &
+            "('Edge'), which this call uses, not 1 to 1. Set GTSTUB_BOUNDS=0 to build the program without this check.")
     end subroutine
 
     subroutine strides()
@@ -58,11 +61,11 @@ contains
         type(element), target :: elements(LEVELS)
 
         call whole(program, vn(::2, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not 2.")
+        call refused(gts_value_error, "Argument 'vn' of program 'whole' must have stride 1 on dimension 1 ('Edge'), not 2.")
         call whole(program, vn(EDGES:1:-1, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "...stride 1 on axis 0 ('Edge'), not -1.")
+        call refused(gts_value_error, "...stride 1 on dimension 1 ('Edge'), not -1.")
         call whole(program, vn, elements%value, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Argument 'x[0]' of program 'whole' has a stride of 12 bytes on axis 0, which is" // &
+        call refused(gts_value_error, "Argument 'x[0]' of program 'whole' has a stride of 12 bytes on dimension 1, which is" // &
             " not a multiple of its element size 8.")
     end subroutine
 
@@ -70,7 +73,7 @@ contains
         call gts_set_origin(program, 'vn', [1, 0], stat, errmsg)
         call check(stat == 0, 'an origin can be said that the contract refuses')
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "...start 0 on axis 0 ('Edge'), not 1.")
+        call refused(gts_value_error, "...start 0 on dimension 1 ('Edge'), not 1.")
         call gts_set_origin(program, 'vn', [0, 0], stat, errmsg)
         call check(stat == 0, 'the origin that it must have')
     end subroutine
@@ -88,7 +91,24 @@ contains
         other(3, 2) = 0
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, other, stat, errmsg)
         call check(stat == gts_value_error, 'index 0 in a table of base 1')
-        call check(index(errmsg, "Connectivity 'E2V' of program 'whole' has index 0 in row 3, column 2") == 1, 'its text')
+        call refused(gts_value_error, "Connectivity 'E2V' of program 'whole' has index 0 at E2V(3,2) (index base 1, see " // &
+            'gts_set_index_base()), but this program computes values for the indices 1 to 1000 only: Vertex.size = ' // &
+            '1000 was compiled in, from the tables that it was built with. Build the program for each grid.')
+        call gts_set_lower_bounds(program, 'E2V', [0, -1])
+        call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, other, stat, errmsg)
+        call check(index(errmsg, ' has index 0 at E2V(2,0) (') > 0, 'its lower bounds')
+        call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table(:EDGES - 1, :), stat, errmsg)
+        call refused(gts_value_error, "Connectivity 'E2V' of program 'whole' must have the rows 0 to 5, which this " // &
+            'call uses, not 0 to 4. Set GTSTUB_BOUNDS=0 to build the program without this check.')
+        call gts_set_lower_bounds(program, 'E2V', [1, 1])
+        call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table(:EDGES - 1, :), stat, errmsg)
+        call refused(gts_value_error, '...must have the rows 1 to 6, which this call uses, not 1 to 5. Set ' // &
+            'GTSTUB_BOUNDS=0 to build the program without this check.')
+        call gts_set_lower_bounds(program, 'E2V', [1, 1, 1], stat, errmsg)
+        call refused(gts_value_error, "Argument 'E2V' of program 'whole' has 2 dimensions, but its lower bounds were " // &
+            'given for 3.')
+        call gts_set_lower_bounds(program, 'nothing', [1, 1], stat, errmsg)
+        call refused(gts_value_error, "Program 'whole' has no field 'nothing'; it has 'vn', 'x[0]', 'out[0]', 'out[1]'.")
         call check(call_count() == calls, 'nothing was called')
     end subroutine
 
@@ -105,7 +125,7 @@ contains
         call check(stat == gts_value_error, 'no text')
         errmsg = repeat('x', len(errmsg))
         call whole(program, vn(::2, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "...stride 1 on axis 0 ('Edge'), not 2.")
+        call refused(gts_value_error, "...stride 1 on dimension 1 ('Edge'), not 2.")
         errmsg = 'as it was'
         stat = 7
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)

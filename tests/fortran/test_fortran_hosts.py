@@ -17,6 +17,8 @@ from tests.support.calling_programs import CALLING
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
 from tests.support.signatures import (
+    PADDED_PROGRAM,
+    PADDED_SDFG,
     WHOLE_PROGRAM,
     WHOLE_SDFG,
     K,
@@ -100,6 +102,7 @@ PROGRAMS = {
     "shapes": _shapes(),
     "calling": (CALLING.sdfg, CALLING.program),
     "reach": (reaching.SDFG, reaching.PROGRAM),
+    "padded": (PADDED_SDFG, PADDED_PROGRAM),
 }
 
 
@@ -146,6 +149,22 @@ def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], B
     shared = WHOLE if name == "whole" and host != "untyped" else WHOLE[:1]
     done = run(build_of(name, flags).host(*shared, HERE / f"{host}.f90"))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_traces_count_as_fortran_does(build_of: Callable[[str, str], Build]) -> None:
+    """`vn` has the lower bounds -1 and 0 then, and no element (6, 4)."""
+    done = run(build_of("whole", "plain").host(*WHOLE, HERE / "checks.f90"))
+    (out,) = (line for line in done.stderr.splitlines() if "after: argument 'out[1]' is 7 at" in line)
+    assert out.endswith("argument 'out[1]' is 7 at out[1](6,4).")
+    assert "Argument 'vn' of program 'whole' has no element at vn(6,4) for check 'trace 6,4'.\n" in done.stderr
+
+
+def test_missing_elements_count_as_fortran_does(build_of: Callable[[str, str], Build]) -> None:
+    done = run(build_of("padded", "plain").host(WHOLE[0], HERE / "padded.f90"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = done.stderr.splitlines()
+    assert "argument 'x' at the indices 0 to 5 on dimension 1 ('Vertex'), which has 0 to 3. No result" in first
+    assert "argument 'y' at the indices 1 to 6 on dimension 2 ('K'), which has 1 to 3. No result" in second
 
 
 @pytest.mark.parametrize("flags", BUILDS)

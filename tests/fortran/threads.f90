@@ -38,8 +38,8 @@ contains
         size = LEVELS + i
         allocate (column(size))
         call whole(program, vn, column, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        write (expected, '(a, i0, a)') "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of" // &
-            " axis 0 of 'x[0]' is ", size, '.'
+        write (expected, '(a, i0, a)') "Arguments of program 'whole' disagree: size of dimension 2 of 'vn' is 4, but size of" // &
+            " dimension 1 of 'x[0]' is ", size, '.'
         is_right = stat == gts_value_error .and. errmsg == expected
     end function
 end program

@@ -60,7 +60,7 @@ contains
         real(c_double), intent(in) :: array(EDGES, *)
 
         call whole(program, array, x_0, 1, 1.0, flag, vn, vn, table, stat, errmsg)
-        call check_refused(stat, 2, errmsg, "Argument 'vn' of program 'whole' has no size on axis 1 ('K'): pass a" // &
+        call check_refused(stat, 2, errmsg, "Argument 'vn' of program 'whole' has no size on dimension 2 ('K'): pass a" // &
             " section with an upper bound.", 1)
     end subroutine
 

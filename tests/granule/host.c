@@ -226,9 +226,9 @@ static void bad_arguments(void)
     gts_granule *granule = opened();
     succeeds(tiny_bind(granule, &arguments, &HOOKS));
     REFUSED(bad.u.shape[1] = 4, GTS_VALUE_ERROR,
-            "Argument 'u' of granule 'tiny' must have 5 elements on axis 'K', as when it was exported, not 4.");
+            "Argument 'u' of granule 'tiny' must have 5 elements on axis 1 ('K'), as when it was exported, not 4.");
     REFUSED(bad.u.shape[0] = 5, GTS_VALUE_ERROR,
-            "Argument 'u' of granule 'tiny' must have 4 elements on axis 'I', as when it was exported, not 5.");
+            "Argument 'u' of granule 'tiny' must have 4 elements on axis 0 ('I'), as when it was exported, not 5.");
     REFUSED(
         bad.w.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
         "Argument 'w' of granule 'tiny' must be an array of type 'float64' and rank 2, not of type 'float32' and rank "

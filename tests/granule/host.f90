@@ -196,7 +196,7 @@ contains
         call granule%bind(other%u(:, 2:), other%w, other%line, other%edges, other%vertices, other%v2e, &
             c_funloc(exchange), 1, stat=stat, errmsg=errmsg)
         call check_refused(stat, errmsg, &
-            "Argument 'u' of granule 'tiny' must have 5 elements on axis 'K', as when it was exported, not 4.")
+            "Argument 'u' of granule 'tiny' must have 5 elements on dimension 2 ('K'), as when it was exported, not 4.")
         call check(stat == gts_value_error, 'kind')
         call granule%bind(other%u, other%u, other%line, other%edges, other%vertices, other%v2e, c_funloc(exchange), 1, &
             stat=stat, errmsg=errmsg)
@@ -212,7 +212,7 @@ contains
         allocate (other%line(14))
         call granule%bind(other%u, other%w, other%line(::2), other%edges, other%vertices, other%v2e, &
             c_funloc(exchange), 1, stat=stat, errmsg=errmsg)
-        call check(stat == gts_value_error .and. index(errmsg, "must have stride 1 on axis") > 0, trim(errmsg))
+        call check(stat == gts_value_error .and. index(errmsg, "must have stride 1 on dimension 1 (") > 0, trim(errmsg))
         nullify (pointer)
         call granule%get('u', pointer, stat, errmsg)
         call check_refused(stat, errmsg, "Array 'u' of granule 'tiny' has type 'float64' and rank 2: a pointer of " // &

@@ -88,6 +88,7 @@ static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc
 static inline int gts_fortran_read_all(gts_program *self, const CFI_cdesc_t *const *found, void *args, uint32_t *count)
 {
     *count = 0;
+    self->from_fortran = true;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
         if (gts_is_array(contract->kind) &&

@@ -9,10 +9,11 @@
 #include "gtstub/granule_descriptor.h"
 
 /* Reads the descriptors of all arguments. */
-static inline int gts_fortran_granule_read(const gts_granule *granule, const gts_granule_descriptor *descriptor,
+static inline int gts_fortran_granule_read(gts_granule *granule, const gts_granule_descriptor *descriptor,
                                            const CFI_cdesc_t *const *found, gts_array *arrays)
 {
     uint32_t argument = 0;
+    gts_granule_count_as_fortran(granule);
     for (uint32_t i = 0; i < descriptor->array_count; ++i) {
         if (!descriptor->arrays[i].is_argument)
             continue;

@@ -135,6 +135,13 @@ GTS_EXPORT int gts_granule_set(gts_granule *granule, uint32_t scalar, const void
 GTS_EXPORT int gts_granule_run(gts_granule *granule, uint32_t step);
 
 /**
+ * For a Fortran host: says that messages count dimensions and indices as Fortran does.
+ *
+ * @param granule  open, or NULL
+ */
+GTS_EXPORT void gts_granule_count_as_fortran(gts_granule *granule);
+
+/**
  * Refuses an array of a Fortran host that is absent, or not allocated or associated.
  *
  * @param granule   open, or NULL

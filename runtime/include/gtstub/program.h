@@ -54,6 +54,7 @@ struct gts_program {
     gts_runtime *runtime;   /**< owned by the runtime */
     gts_error error;        /**< the last one */
     bool callback_failed;   /**< a callback of the running call has failed */
+    bool from_fortran;      /**< a Fortran host has passed arguments: messages count as Fortran does */
     const struct gts_callback_frame *outer_callback; /**< in which the running call was made; NULL if in none */
     /** For a host that has its own objects: calls a callback (gts_callback_host()); -1 if it has failed. */
     int (*call_back)(gts_program *, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
@@ -335,6 +336,12 @@ static inline int gts_check_stride(gts_program *self, const char *what, int64_t 
         return 0;
     return gts_error_symbol(self, what, value, other_what, array->strides[axis]);
 }
+
+/**
+ * For the module gtstub: sets the lower bounds of the arrays that a Fortran host passes for a field or a table, so that
+ * messages count from them. They are 1 until this is called, because a descriptor does not have them.
+ */
+GTS_EXPORT int gts_set_lower_bounds(gts_program *self, const char *argument, const int64_t *bounds, int32_t rank);
 
 /* For gtstub/fortran.h, which checks descriptors. */
 GTS_EXPORT GTS_COLD int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent);

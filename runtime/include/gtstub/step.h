@@ -84,8 +84,8 @@ typedef struct gts_action {
     gts_bound_call *call;        /**< that is started. The step keeps it */
     int (*function)(void *data); /**< of the host. The step ends if it does not return 0 */
     void *data;                  /**< that the function gets; owned by the host */
-    const char *name;            /**< of a function or a step in messages and profiles, or NULL; copied */
-    gts_step *step;              /**< that is run. The outer step keeps it */
+    const char *name; /**< of a function or a step in messages and profiles; copied. NULL: the step's, or `unnamed` */
+    gts_step *step;   /**< that is run. The outer step keeps it */
     /** A function that uses arrays, such as a halo exchange. It gets their addresses as they are after all swaps. */
     int (*array_function)(void *data, void *const *arrays);
     void *const *arrays; /**< of `array_function`: addresses, as gts_step_swap() takes them; copied */
@@ -95,7 +95,7 @@ typedef struct gts_action {
 /**
  * Makes a step.
  *
- * @param name     in messages and profiles; copied
+ * @param name     in messages and profiles; copied. NULL: `unnamed`
  * @param actions  copied
  * @param count    number of actions
  * @param step     receives the step, which the caller owns and passes to gts_step_free(); NULL after an error

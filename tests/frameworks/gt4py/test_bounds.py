@@ -72,12 +72,14 @@ def check_writes(
         np.testing.assert_allclose(value, wanted[name], rtol=1e-13 if name in written else 0.0, err_msg=name)
 
 
-def check_refused(program: _host.Program, arguments: Arguments, tables: common.OffsetProvider, message: str) -> None:
+def check_refused(
+    program: _host.Program, arguments: Arguments, tables: common.OffsetProvider, message: str, hint: str = HINT
+) -> None:
     """A call is refused, and changes nothing."""
     before = values_of(arguments)
     with pytest.raises(ValueError) as caught:
         program(**arguments, offset_provider=tables)
-    assert str(caught.value) == f"{message} {HINT}"
+    assert str(caught.value) == f"{message} {hint}"
     for name, value in values_of(arguments).items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
 
@@ -398,7 +400,8 @@ def test_indices_of_temporary_memory_are_those_of_the_values_that_are_computed()
         changed[7, 0] = wrong
         message = (
             f"Connectivity 'E2V' of program 'chain' has index {wrong} in row 7, column 0, "
-            "but this call computes values for the indices 0 to 9 only."
+            "but this program computes values for the indices 0 to 9 only: Vertex.size = 10 was compiled in, from the "
+            "tables that it was built with."
         )
-        check_refused(program, arguments, both_tables(e2v=changed), message)
+        check_refused(program, arguments, both_tables(e2v=changed), message, "Build the program for each grid.")
         check_writes(program, arguments, both_tables(e2v=table), out=out)

@@ -1,0 +1,49 @@
+#include "program/counting.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "program/private.h"
+
+gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis)
+{
+    gts_short_text text;
+    (void)snprintf(text.text, sizeof text.text, is_fortran ? "dimension %" PRId32 : "axis %" PRId32,
+                   is_fortran ? axis + 1 : axis);
+    return text;
+}
+
+gts_short_text gts_axis_text(const gts_program *self, int32_t axis)
+{
+    return gts_axis_text_for(gts_counts_as_fortran(self), axis);
+}
+
+int64_t gts_index_shift(const gts_program *self, uint32_t leaf, const gts_array *array, int32_t axis)
+{
+    if (!gts_counts_as_fortran(self))
+        return 0;
+    const int64_t *const bounds = self->runtime->lower_bounds;
+    const int64_t bound = bounds == NULL ? 1 : bounds[(size_t)leaf * GTS_MAX_RANK + (size_t)axis];
+    return bound - array->origin[axis];
+}
+
+gts_short_text gts_place_text(const gts_program *self, uint32_t leaf, const int64_t *index)
+{
+    const gts_contract *const contract = &self->stub->leaves[leaf];
+    const bool is_fortran = gts_counts_as_fortran(self);
+    gts_short_text place = {""};
+    char *const text = place.text;
+    const size_t size = sizeof place.text;
+    size_t used = is_fortran ? (size_t)snprintf(text, size, "%s", contract->path) : 0;
+    for (int32_t axis = 0; axis < contract->rank && used < size; ++axis) {
+        const char *const before = axis > 0 ? "," : is_fortran ? "(" : "";
+        if (is_fortran)
+            used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, before, index[axis]);
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%s%s %" PRId64, before, axis > 0 ? " " : "",
+                                     contract->axes[axis].dim, index[axis]);
+    }
+    if (is_fortran && used < size)
+        (void)snprintf(text + used, size - used, ")");
+    return place;
+}
