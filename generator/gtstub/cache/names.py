@@ -76,7 +76,21 @@ def compiled_in(item: Item) -> dict[str, Any]:
     if item.manifest is None:
         return {}
     domains = item.manifest.ingredients.get("static_domains")
-    return {**item.manifest.baked, **(dict(flat("", domains)) if isinstance(domains, Mapping) and domains else {})}
+    named = {name: _domain(each) for name, each in domains.items()} if isinstance(domains, Mapping) else {}
+    return {**item.manifest.baked, **named}
+
+
+def _domain(described: Any) -> Any:
+    """The domain of a field as 'Edge[0:753],K[0:10]'; what is described in another way stays as it is."""
+    match described:
+        case {"dims": {"<tuple>": [*dims]}, "ranges": {"<tuple>": [*ranges]}} if all(
+            isinstance(each, Mapping) for each in ranges
+        ):
+            ends = (f"[{each.get('start')}:{each.get('stop')}]" for each in ranges)
+            return ",".join(str(dim).partition("[")[0] + end for dim, end in zip(dims, ends, strict=False))
+        case [*elements]:
+            return [_domain(each) for each in elements]
+    return described
 
 
 def told_apart(items: Sequence[Item]) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from gtstub.cache.manifest import Built, Machine
 from gtstub.cache.names import choice, named
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
-from tests.support.entries import LIBRARY, publish, publish_made_of
+from tests.support.entries import DESCRIBED_DOMAIN, LIBRARY, publish, publish_made_of
 
 
 @pytest.fixture
@@ -73,7 +73,10 @@ def test_values_that_were_compiled_in(cache: Cache) -> None:
         cache,
         "prog-0c",
         baked={"n": 2, "flag": True, "dt": 1e6, "pair": [1, 4]},
-        ingredients={"static_domains": {"x": "K[0:10]"}, "backend": {"optimize": False}},
+        ingredients={
+            "static_domains": {"x": DESCRIBED_DOMAIN, "y": [DESCRIBED_DOMAIN, None]},
+            "backend": {"optimize": False},
+        },
         built=Built(time=300),
     )
     for name, key in {
@@ -83,7 +86,8 @@ def test_values_that_were_compiled_in(cache: Cache) -> None:
         "prog@dt=0.50": "prog-0a",
         "prog@dt=1000000": "prog-0c",
         "prog@pair=[1,3],n=2": "prog-0b",
-        "prog@x=K[0:10]": "prog-0c",
+        "prog@x=I[0:10],K[2:5]": "prog-0c",
+        'prog@y=["I[0:10],K[2:5]", null]': "prog-0c",
         "prog@backend.optimize=false": "prog-0c",
         "prog-0b@n=2": "prog-0b",
     }.items():
