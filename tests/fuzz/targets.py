@@ -20,11 +20,13 @@ from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.claims import BuildClaim, claim_file, read_claim
 from gtstub.cache.cleanup import leftovers, sweep
 from gtstub.cache.entry import Entry
-from gtstub.cache.inventory import inventory, pick, pick_of_program
+from gtstub.cache.inventory import inventory
 from gtstub.cache.key import make_key
 from gtstub.cache.manifest import FILE, digest
+from gtstub.cache.names import choice, compiled_in, named
 from gtstub.cache.process import this_process
 from gtstub.cache.store import Cache
+from gtstub.cache.wording import whole
 from gtstub.cli.tables import cache as tables
 from gtstub.codegen.stub import make_stub
 from gtstub.errors import GtstubError
@@ -69,14 +71,16 @@ def _look_at(random: Random, cache: Cache) -> None:
         if item.manifest is not None:
             item.manifest.to_json()
             with contextlib.suppress(GtstubError):
-                pick_of_program(items, item.name)
+                assert choice(named(cache, item.name)).isprintable()
+                for name, value in compiled_in(item).items():
+                    assert item in named(cache, f"{item.name}@{name}={whole(value)}")
         with contextlib.suppress(GtstubError):
             item.entry.verify_usable()
         item.entry.is_foreign()
         if random.random() < 0.05:  # Tables take ten times as long as all else.
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 tables.print_items(cache, items)
-                tables.print_item(pick(items, item.key))
+                tables.print_item(named(cache, item.key)[0])
                 tables.print_differences(item, nearest)
             assert all(line.isprintable() for line in printed.getvalue().split("\n"))
 

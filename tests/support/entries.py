@@ -12,6 +12,15 @@ from gtstub.cache.key import make_key as key_of
 from gtstub.cache.manifest import Built, Manifest
 from gtstub.cache.store import Cache
 
+RANGES = [{"<class>": "gt4py.next.common.UnitRange", "start": start, "stop": stop} for start, stop in ((0, 10), (2, 5))]
+
+DESCRIBED_DOMAIN = {
+    "<class>": "gt4py.next.common.Domain",
+    "dims": {"<tuple>": ["I[horizontal]", "K[vertical]"]},
+    "ranges": {"<tuple>": RANGES},
+}
+"""A static domain among the ingredients of gt4py's programs."""
+
 STUB, LIBRARY = "prog_stub.so", "libprog.so"
 
 

@@ -5,7 +5,6 @@ compiled in, or the beginning of the digest in a key: 'smooth', 'smooth-0b', 'sm
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 from collections import Counter
@@ -43,18 +42,10 @@ class UnknownNameError(CacheError):
     """No entry has the name, whatever follows '@'."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Named:
-    """The entry that was named, and all that fit the name, with it: those of this machine first, then by their age."""
-
-    item: Item
-    fitting: tuple[Item, ...]
-
-
-def named(cache: Cache, text: str) -> Named:
+def named(cache: Cache, text: str) -> list[Item]:
     """
-    The entry that `text` names: of several, the newest one that this machine can run. A program's name comes before the
-    beginning of a key. Raises CacheError if there is none, or if the keys of several entries begin with `text`.
+    The entries that `text` names, those that this machine can run first, and of these the newest. A program's name
+    comes before the beginning of a key. Raises CacheError if there is none, or if several keys begin with `text`.
     """
     items = inventory(cache)
     name, at, given = text.partition("@")
@@ -63,21 +54,19 @@ def named(cache: Cache, text: str) -> Named:
         found = [_pick(items, name, cache.root)]
     for part in re.split(r",(?=[^,=]+=)", given) if at else ():
         found = _narrowed(found, part)
-    if len(found) > 1:
-        found.sort(key=_usable_and_new, reverse=True)
-    return Named(found[0], tuple(found))
+    return sorted(found, key=_usable_and_new, reverse=True) if len(found) > 1 else found
 
 
-def choice(named: Named) -> str:
-    """The sentences that say which of several fitting entries was taken, and how to name another."""
-    item, *others = named.fitting
-    selectors = _selectors(named.fitting)
+def choice(items: Sequence[Item]) -> str:
+    """The sentences that say that the first of several entries was taken, and how to name another."""
+    item, *others = items
+    selectors = _selectors(items)
     listed = [f"'{selectors[other.key]}'" for other in others[:MOST_LISTED]]
     if len(others) > MOST_LISTED:
         listed.append("one of those that 'gtstub cache list' lists")
     newest = "the newest of this machine" if _usable_and_new(item)[0] else "the newest"
     return (
-        f"Program '{item.name}' has {len(named.fitting)} entries. Taken: {newest}, '{selectors[item.key]}'. To take"
+        f"Program '{item.name}' has {len(items)} entries. Taken: {newest}, '{selectors[item.key]}'. To take"
         f" another, name {' or '.join(listed)}."
     )
 
@@ -87,7 +76,21 @@ def compiled_in(item: Item) -> dict[str, Any]:
     if item.manifest is None:
         return {}
     domains = item.manifest.ingredients.get("static_domains")
-    return {**item.manifest.baked, **(dict(flat("", domains)) if isinstance(domains, Mapping) and domains else {})}
+    named = {name: _domain(each) for name, each in domains.items()} if isinstance(domains, Mapping) else {}
+    return {**item.manifest.baked, **named}
+
+
+def _domain(described: Any) -> Any:
+    """The domain of a field as 'Edge[0:753],K[0:10]'; what is described in another way stays as it is."""
+    match described:
+        case {"dims": {"<tuple>": [*dims]}, "ranges": {"<tuple>": [*ranges]}} if all(
+            isinstance(each, Mapping) for each in ranges
+        ):
+            ends = (f"[{each.get('start')}:{each.get('stop')}]" for each in ranges)
+            return ",".join(str(dim).partition("[")[0] + end for dim, end in zip(dims, ends, strict=False))
+        case [*elements]:
+            return [_domain(each) for each in elements]
+    return described
 
 
 def told_apart(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
@@ -142,9 +145,9 @@ def _pick(items: Sequence[Item], prefix: str, root: Path) -> Item:
 
 
 def _of_program(items: Sequence[Item], name: str) -> list[Item]:
-    """The whole entries of a program. Their keys begin with its name, so that few manifests are read."""
-    short = short_name(name)
-    return [item for item in items if item.key.startswith(short) and item.name == name and item.state == "ok"]
+    """The whole entries of a program. Their keys begin with its name, unless somebody has renamed their directories."""
+    likely = [item for item in items if item.key.startswith(short_name(name))] or items
+    return [item for item in likely if item.name == name and item.state == "ok"]
 
 
 def _usable_and_new(item: Item) -> tuple[bool, float]:

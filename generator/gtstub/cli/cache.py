@@ -104,8 +104,8 @@ def show(key: str, opened: Cache) -> Answer:
     Show the ingredients of an entry.
 
     Prints all ingredients of the key, one a line, the values that were compiled in, the requirements on the machine,
-    and the files. The JSON document has the whole manifest (docs/formats.md). 'gtstub show DIR' shows how the program
-    is called.
+    and the files. The JSON document has the whole manifest (docs/formats.md). 'gtstub show ENTRY' shows how the
+    program is called.
     """
     item = entry_in(opened, key)
     manifest = {} if item.manifest is None else item.manifest.to_json()
@@ -276,7 +276,7 @@ def why(program: str, opened: Cache) -> Answer:
     same values of static arguments; among those, the one that differs in the fewest ingredients. Without these
     differences nothing would have been compiled.
     """
-    item = named(opened, program).item
+    item = named(opened, program)[0]
     if item.manifest is None:
         raise CacheError(item.problem)
     nearest = opened.nearest(item.name, item.manifest.ingredients, before=item.built)

@@ -95,7 +95,8 @@ def check(
         if program_file is not None:
             program = program_in(program_file)
         if before_file is not None:
-            before, _ = sdfgs.sdfg_or_entry(path_or_entry(before_file))
+            in_cache = None if before_file.exists() else cache_dir
+            before, _ = sdfgs.sdfg_or_entry(path_or_entry(before_file, in_cache))
 
     found: list[checks.Checked] = []
     unreadable: dict[str, str] = {}

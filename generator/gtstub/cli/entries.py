@@ -21,9 +21,9 @@ def entry_in(cache: Cache, name: str) -> Item:
     from gtstub.cache.names import choice, named
 
     found = named(cache, name)
-    if len(found.fitting) > 1:
+    if len(found) > 1:
         click.echo(visible(f"gtstub: {choice(found)}"), err=True)
-    return found.item
+    return found[0]
 
 
 def path_or_entry(given: Path, directory: Path | None = None) -> Path:

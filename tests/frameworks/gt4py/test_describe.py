@@ -18,12 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import dace
+import gt4py.next as gtx
 import numpy as np
 import pytest
+from gt4py.next import common
 
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.origin import is_known
+from gtstub.util.canonical import plain
+from tests.support.entries import DESCRIBED_DOMAIN
 
 
 @pytest.fixture
@@ -410,6 +414,11 @@ def test_variable_without_a_value_yet() -> None:
         return hook
 
     outer()
+
+
+def test_a_domain_is_described_as_names_of_entries_need_it() -> None:
+    vertical = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
+    assert plain(describe(common.domain({gtx.Dimension("I"): (0, 10), vertical: (2, 5)}))) == DESCRIBED_DOMAIN
 
 
 def test_message_names_the_function_and_the_object() -> None:

@@ -11,7 +11,7 @@ from gtstub.cache.manifest import Built, Machine
 from gtstub.cache.names import choice, named
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
-from tests.support.entries import LIBRARY, publish, publish_made_of
+from tests.support.entries import DESCRIBED_DOMAIN, LIBRARY, publish, publish_made_of
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def test_beginning_of_a_key(tmp_path: Path) -> None:
     publish(Cache(tmp_path / "shared"), "prog-01", name="other")
     for key in ("prog-01", "prog-012", "prog-02"):
         publish(cache, key, name="other")
-    assert named(cache, "prog-02").item.key == "prog-02"
-    assert named(cache, "prog-01").item.path == tmp_path / "own" / "prog-01"
+    assert named(cache, "prog-02")[0].key == "prog-02"
+    assert named(cache, "prog-01")[0].path == tmp_path / "own" / "prog-01"
     several = "The keys of 3 entries begin with 'prog-0': 'prog-01', 'prog-012', 'prog-02'."
     assert refusal(cache, "prog-0") == several
 
@@ -40,7 +40,7 @@ def test_of_several_entries_the_newest_is_taken(cache: Cache) -> None:
     for number, size in enumerate((753, 1506, 3012)):
         publish(cache, f"prog-0{number}", baked={"Edge.size": size, "same": 1}, built=Built(time=100 + number))
     found = named(cache, "prog")
-    assert (found.item.key, len(found.fitting)) == ("prog-02", 3)
+    assert [item.key for item in found] == ["prog-02", "prog-01", "prog-00"]
     assert choice(found) == (
         "Program 'prog' has 3 entries. Taken: the newest of this machine, 'prog@Edge.size=3012'. To take another, name"
         " 'prog@Edge.size=1506' or 'prog@Edge.size=753'."
@@ -50,15 +50,20 @@ def test_of_several_entries_the_newest_is_taken(cache: Cache) -> None:
 def test_an_entry_of_another_machine_comes_last(cache: Cache) -> None:
     publish(cache, "prog-00", built=Built(time=100))
     publish(cache, "prog-01", built=Built(time=200), machine=Machine(("no_such_feature",)))
-    assert named(cache, "prog").item.key == "prog-00"
-    assert named(cache, "prog@01").item.key == "prog-01"
+    assert named(cache, "prog")[0].key == "prog-00"
+    assert named(cache, "prog@01")[0].key == "prog-01"
+
+
+def test_an_entry_may_have_another_directory(cache: Cache) -> None:
+    publish(cache, "copy", name="prog")
+    assert named(cache, "prog")[0].key == "copy"
 
 
 def test_broken_entries_are_not_named_by_their_program(cache: Cache) -> None:
     publish(cache, "prog-00", built=Built(time=100))
     (publish(cache, "prog-01", built=Built(time=200)).path / LIBRARY).unlink()
-    assert [item.key for item in named(cache, "prog").fitting] == ["prog-00"]
-    assert named(cache, "prog-01").item.state == "broken"
+    assert [item.key for item in named(cache, "prog")] == ["prog-00"]
+    assert named(cache, "prog-01")[0].state == "broken"
 
 
 def test_values_that_were_compiled_in(cache: Cache) -> None:
@@ -68,7 +73,10 @@ def test_values_that_were_compiled_in(cache: Cache) -> None:
         cache,
         "prog-0c",
         baked={"n": 2, "flag": True, "dt": 1e6, "pair": [1, 4]},
-        ingredients={"static_domains": {"x": "K[0:10]"}, "backend": {"optimize": False}},
+        ingredients={
+            "static_domains": {"x": DESCRIBED_DOMAIN, "y": [DESCRIBED_DOMAIN, None]},
+            "backend": {"optimize": False},
+        },
         built=Built(time=300),
     )
     for name, key in {
@@ -78,12 +86,13 @@ def test_values_that_were_compiled_in(cache: Cache) -> None:
         "prog@dt=0.50": "prog-0a",
         "prog@dt=1000000": "prog-0c",
         "prog@pair=[1,3],n=2": "prog-0b",
-        "prog@x=K[0:10]": "prog-0c",
+        "prog@x=I[0:10],K[2:5]": "prog-0c",
+        'prog@y=["I[0:10],K[2:5]", null]': "prog-0c",
         "prog@backend.optimize=false": "prog-0c",
         "prog-0b@n=2": "prog-0b",
     }.items():
-        assert named(cache, name).item.key == key, name
-    assert len(named(cache, "prog@n=2").fitting) == 2
+        assert named(cache, name)[0].key == key, name
+    assert len(named(cache, "prog@n=2")) == 2
 
 
 def test_names_that_are_none(cache: Cache) -> None:
@@ -114,4 +123,4 @@ def test_entries_with_the_same_values_are_told_apart_by_their_digests(cache: Cac
     text = choice(named(cache, "prog"))
     for key in keys:
         assert f"'prog@{key.rpartition('-')[2][:4]}'" in text
-    assert named(cache, f"prog@source={'a' * 8}").item.key == keys[0]
+    assert named(cache, f"prog@source={'a' * 8}")[0].key == keys[0]
