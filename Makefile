@@ -46,7 +46,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.site .venv/.browser .venv/.model .venv/.release: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.site .venv/.browser .venv/.model: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -265,7 +265,7 @@ wheel-test: $(if $(PACKAGE),,wheel) ## install the sdist with CPython 3.MINOR in
 # A wheel for each CPython, built from the sdist: the extension module reads objects of Python by their structure, which
 # the limited API hides. The wheel of a CPython that is not here is left out. Nothing is uploaded.
 MINORS ?= 12 13 14
-release: .venv/.dependencies .venv/.release ## check versions and changelog; fill dist/: sdist, manylinux wheels; test; site
+release: .venv/.dependencies ## check versions and changelog; fill dist/: sdist, manylinux wheels; test; site
 	@$(BIN)/python .ci/release check
 	@$(MAKE) wheel ONLY=--sdist
 	rm -rf build/release

@@ -7,7 +7,7 @@ import tomllib
 
 from tests.support.checkout import ROOT
 
-FOR_DEVELOPERS = {"bench", "browser", "lint", "nvcc", "py2fgen", "release", "site", "suite", "test"}
+FOR_DEVELOPERS = {"bench", "browser", "lint", "nvcc", "py2fgen", "site", "suite", "test"}
 
 
 def test_every_extra_is_on_the_page() -> None:

@@ -112,6 +112,21 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
     assert [file for file in files if file.endswith("/licenses/LICENSE")]
 
 
+def test_wheel_of_a_release_has_the_same_files_and_libraries(wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "dist").mkdir()
+    command = [sys.executable, ROOT / ".ci" / "release", "repair", wheel]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    repaired = tmp_path / done.stdout.strip()
+    assert re.fullmatch(r"gtstub-\S+-manylinux_2_\d+_\w+\.whl", repaired.name)
+    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(repaired) as after:
+        files = {name for name in before.namelist() if not name.endswith("/")}
+        assert files == {name for name in after.namelist() if not name.endswith("/")}
+        libraries = [name for name in files if ".so" in name]
+        assert len(libraries) == 2
+        assert all(before.read(name) == after.read(name) for name in libraries)
+
+
 def test_every_c_file_is_built() -> None:
     listed = set(re.findall(r"runtime/[\w/]+\.c\b", (ROOT / "CMakeLists.txt").read_text()))
     assert listed == {str(path.relative_to(ROOT)) for path in (ROOT / "runtime").rglob("*.c")}

@@ -91,18 +91,21 @@ def _alone(slot: Slot) -> int:
 
 
 def _text(title: str, slots: Sequence[Slot]) -> str:
-    """`stop of axis 0, start and stride of axis 1 of 'vn'`; other sources of several slots as they are."""
+    """`stop of axis 0, start and stride of axes 1, 2 of 'vn'`; other sources of several slots as they are."""
     if len(slots) == 1:
         return slots[0].source
     of = f" of '{title}'"
-    by_axis: dict[str, list[str]] = {}
-    for slot in slots:
-        what, _, axis = slot.source.removesuffix(of).rpartition(" of axis ")
-        by_axis.setdefault(axis, []).append(what)
-    axes = sorted(by_axis.items())
-    if not all(re.fullmatch(rf"\w+ of axis \d+{re.escape(of)}", slot.source) for slot in slots):
-        return ", ".join(slot.source for slot in slots)
-    parts = [f"{', '.join(what[:-1])}{' and ' if what[1:] else ''}{what[-1]} of axis {axis}" for axis, what in axes]
+    found = [re.fullmatch(rf"(\w+) of axis (\d+){re.escape(of)}", slot.source) for slot in slots]
+    by_axis: dict[int, list[str]] = {}
+    for each in found:
+        if each is None:
+            return ", ".join(slot.source for slot in slots)
+        by_axis.setdefault(int(each[2]), []).append(each[1])
+    alike: dict[str, list[int]] = {}
+    for axis, what in sorted(by_axis.items()):
+        text = f"{', '.join(what[:-1])} and {what[-1]}" if what[1:] else what[0]
+        alike.setdefault(text, []).append(axis)
+    parts = [f"{text} of {'axes' if axes[1:] else 'axis'} {', '.join(map(str, axes))}" for text, axes in alike.items()]
     return f"{', '.join(parts)}{of}"
 
 

@@ -28,6 +28,7 @@ from gtstub import _host
 from gtstub.cache.entry import Entry
 from gtstub.errors import CompilationError
 from gtstub.frameworks import icon4py
+from gtstub.frameworks.gt4py import make_backend
 from gtstub.frameworks.gt4py.describe import Reader
 from gtstub.programs import registry
 from gtstub.programs.compiled import CompiledProgram
@@ -261,6 +262,7 @@ def test_containers_are_passed_as_they_are(tag: str) -> None:
         ({"offset_provider": None}, TypeError, "must be a mapping, not 'NoneType'."),
         ({"offset_provider": []}, TypeError, "needs an offset provider, which may be empty: {}."),
         ({"backend": "gtfn"}, TypeError, "needs a 'backend_tag', or a backend of gt4py's as 'backend'."),
+        ({"backend": make_backend(gpu=False)}, TypeError, "was given a 'backend_tag' and a 'backend': pass one of them."),
         ({"static_args": {"flag": [1]}}, TypeError, "must be a 'bool', not 'int'."),
         ({"bound_static_args": {"exponent": 2**31}}, ValueError, "is 2147483648, which does not fit 'int32'."),
         ({"bound_static_args": {"exponent": 2.0}}, TypeError, "must be an 'int32', not 'float'."),

@@ -150,6 +150,12 @@ def test_sizes_starts_and_strides_of_an_array_share_a_row(whole: ProgramReport, 
     text = "start, stop and stride of axis 1 of 'out[0]'"
     names = "__out_0_K_range_0, __out_0_K_range_1, __out_0_K_stride"
     assert [" ".join(row.split()) for row in rows if "__out_0_K" in row] == [f"8–10 {text} {names}"]
+    alike = [
+        dataclasses.replace(slot, source=slot.source.replace("stop of axis 0", "stride of axis 0"))
+        for slot in whole.slots
+    ]
+    texts = [group.text for group in flow(dataclasses.replace(whole, slots=tuple(alike))).groups]
+    assert "stride of axes 0, 1 of 'vn'" in texts
     other = [
         dataclasses.replace(slot, source=f"({slot.source}) / 2") if slot.index == 9 else slot for slot in whole.slots
     ]

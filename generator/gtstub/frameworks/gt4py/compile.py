@@ -153,8 +153,10 @@ def _check_program(program: Any) -> None:
 
 def _target(program: Any, options: CompileOptions) -> EmbeddedTarget | CompiledTarget:
     backend, tag = options.backend, options.backend_tag
-    if backend is not None and (tag is not None or not isinstance(backend, gtx_backend.Backend)):
+    if backend is not None and not isinstance(backend, gtx_backend.Backend):
         raise TypeError(f"Program '{program.__name__}' needs a 'backend_tag', or a backend of gt4py's as 'backend'.")
+    if backend is not None and tag is not None:
+        raise TypeError(f"Program '{program.__name__}' was given a 'backend_tag' and a 'backend': pass one of them.")
     if mode() == Mode.PYTHON:
         return EmbeddedTarget(program)
     if backend is None:
