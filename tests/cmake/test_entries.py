@@ -82,7 +82,7 @@ def test_several_entries_are_listed_when_the_second_comes(entries: Entries) -> N
     assert "gtstub_add_program(scale): ENTRY 'scale' fits several entries. 'gtstub cache path' prints:" in printed
     assert "Program 'scale' has 2 entries" in printed
     assert "Name one of them in ENTRY, by a value that was compiled in (scale@Edge.size=753) or by its key." in printed
-    entries.configure("-DENTRY=scale-0b")
+    entries.configure("-DENTRY=scale@n=2")
     entries.build()
     assert entries.run() == "5 10 15\n"
 
