@@ -73,7 +73,7 @@ gts_event *gts_events_copy(size_t *count, uint64_t *dropped);
 void gts_events_add_ns(const char *kind, const char *name, uint32_t track, uint64_t begin, uint64_t end);
 
 /* The number of this thread, in the memory that it has from its beginning; 0 before gts_find_track(). */
-extern __thread uint32_t gts_known_track __attribute__((visibility("hidden"), tls_model("initial-exec")));
+extern __thread uint32_t gts_known_track __attribute__((visibility("hidden")));
 GTS_COLD uint32_t gts_find_track(void);
 
 /* The track of this thread: its number. */
