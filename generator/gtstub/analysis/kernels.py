@@ -54,7 +54,7 @@ class Kernel:
 
     def with_axes(self, order: Sequence[str]) -> Kernel:
         """The same with its dimensions in this order. Those that are not in it come last."""
-        dims = self.dims.split(", ")
+        dims = self.dims.split(", ") if self.ranges else []
         place = {dim: order.index(dim) if dim in order else len(order) for dim in dims}
         pairs = sorted(zip(dims, self.ranges, strict=True), key=lambda pair: place[pair[0]])
         return dataclasses.replace(
