@@ -15,6 +15,7 @@ import pytest
 from gtstub.cache.entry import Entry
 from tests.support.checkout import ROOT
 from tests.support.cli import run
+from tests.support.timelines import Timeline
 
 pytestmark = pytest.mark.xdist_group("DaCe programs in processes")
 
@@ -124,6 +125,15 @@ def test_profile(processes: Processes, tmp_path: Path) -> None:
     (found,) = json.loads((tmp_path / "profile.json").read_text())["programs"]
     assert found["name"] == "Model_step"
     assert found["initial"]["calls"] + found["run"]["calls"] == 3
+
+
+def test_timeline(processes: Processes, tmp_path: Path) -> None:
+    assert processes.run(GTSTUB_TRACE=str(tmp_path / "trace.json"))[1] == PRINTED
+    timeline = Timeline.read(tmp_path / "trace.json")
+    calls, loads = timeline.named("call", "Model_step"), timeline.named("load", processes.entry.name)
+    assert len(calls) == 3
+    assert all(load.end <= calls[0].begin for load in loads)
+    assert len(loads) == len(timeline.named("key", "Model_step")) == 1
 
 
 def test_recording(processes: Processes, tmp_path: Path) -> None:

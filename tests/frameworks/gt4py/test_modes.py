@@ -17,6 +17,7 @@ import gtstub
 from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, ConfigError
 from gtstub.settings import Mode, mode
+from tests.support.timelines import Timeline
 from tests.support.warm_python import WarmPython
 
 WARM = Path(__file__).with_name("warm.py")
@@ -65,9 +66,10 @@ def model(tmp_path_factory: pytest.TempPathFactory, warm_python: WarmPython) -> 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Path:
-    """A cache in which another process has built what all ways need, with da_min = 0.5."""
+    """A cache in which another process has built what all ways need, with da_min = 0.5. Beside it is its timeline."""
     cache = tmp_path_factory.mktemp("cache") / "cache"
-    done = model.run(cache, "compile", "backend", "setup")
+    timeline = str(cache.with_name("trace.json"))
+    done = model.run(cache, "compile", "backend", "setup", fresh=True, GTSTUB_TRACE=timeline)
     assert answer(done)["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
     assert {"damped", "damped_by_grid"} == set(answer(done)["lowered"])
     assert model.log.read_text(), "The spies on compilers do not work."
@@ -81,6 +83,22 @@ def answer(done: subprocess.CompletedProcess[str]) -> Any:
 
 def entries(cache: Path) -> set[str]:
     return {path.name for path in cache.iterdir() if path.is_dir() and not path.name.startswith(".")}
+
+
+# --- Timelines --------------------------------------------------------------------------------------------------------
+
+
+def test_timeline_of_a_process_that_builds(built: Path) -> None:
+    timeline = Timeline.read(built.with_name("trace.json"))
+    timeline.check_nesting()
+    stages = {span.name for span in timeline.spans if span.kind == "build"}
+    wanted = ("lowering", "translation", "bindings", "generation", "compilation", "stub", "saving")
+    assert stages == {f"{name}: {stage}" for name in ("damped", "damped_by_grid") for stage in wanted}
+    assert {span.name for span in timeline.spans if span.kind == "key"} == {"damped", "damped_by_grid"}
+    begin_of_calls = min(span.begin for span in timeline.spans if span.kind == "call")
+    compilations = [span for span in timeline.spans if span.name.endswith(": compilation")]
+    assert min(span.end for span in compilations) <= begin_of_calls
+    assert {span.name.rpartition("-")[0] for span in timeline.spans if span.kind == "lookup"} >= {"damped"}
 
 
 # --- A hit is a hit ---------------------------------------------------------------------------------------------------
