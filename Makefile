@@ -104,7 +104,7 @@ test: $(SOURCES)
 	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" \
 	    $(call DACE_CACHES,$(CURDIR)/$(VENV)/cache/dace) \
 	    $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
-	    $(addprefix tests/frameworks/gt4py/,test_language.py test_stages.py test_runner.py test_versions.py)
+	    $(addprefix tests/frameworks/gt4py/,test_calls.py test_language.py test_stages.py test_runner.py test_versions.py)
 endif
 
 # What needs neither gt4py nor a build of an SDFG. Compiling the runtime with a sanitizer takes 20 s: each worker does it

@@ -109,6 +109,7 @@ def environment(more: Mapping[str, object]) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(Path(gtstub.__file__).parents[1]))),
         "GTSTUB_BUILD_TIMEOUT": BUILD_TIMEOUT,
+        "GTSTUB_PROGRESS": "off",
         **{name: str(value) for name, value in more.items()},
     }
 

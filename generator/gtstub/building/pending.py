@@ -38,7 +38,7 @@ LARGEST_NOTE = 2**20
 """Bytes of the largest note about a failed build that is read."""
 
 PATIENCE = 0.3
-"""Seconds of waiting before `wait_for` names builds of which nothing was said so far."""
+"""Seconds of waiting before `wait_for` names builds of which no message was printed so far."""
 
 
 class PendingEntry(Future[Entry]):

@@ -123,7 +123,7 @@ class Pool:
                     yield each.job, failed(each.job, each.worker.cause_of_exit(each.log))
                     continue
                 if reply.state == "news":
-                    builds.hear(dataclasses.replace(reply.value, label=each.job.label))
+                    builds.note(dataclasses.replace(reply.value, label=each.job.label))
                 if reply.state in ("begun", "news"):
                     continue
                 job, each.job = each.job, None

@@ -1,13 +1,13 @@
 """
-What is said about builds: which program is being built, which one is ready, and for which other process this one waits.
+Messages about builds: which program is being built, which one is ready, and for which other process this one waits.
 
-All of it goes through `builds`. A terminal shows a bar while something waits for a build, and a line for each program
+All of them go through `builds`. A terminal shows a bar while something waits for a build, and a line for each program
 that is ready. Anything else, such as a log file, a notebook or pytest, gets a line on stderr when a build begins and
 when it ends. If the logger `gtstub` takes messages of level INFO, it gets these lines instead. GTSTUB_PROGRESS
 (`settings.progress`) can leave them out.
 
-Of ranks with one code path, which need the same programs, the first one speaks of all that it waits for, and the others
-of what they build themselves. A worker says nothing itself: its messages go to the process that it works for.
+Ranks with one code path need the same programs. The first one prints messages about all builds that it waits for, the
+others about those that they make themselves. A worker prints none: it sends its news to the process that it works for.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class _Build:
     begin: float = dataclasses.field(default_factory=time.monotonic)
     is_queued: bool = False
     builder: str = ""
-    is_said: bool = False
+    is_printed: bool = False
 
 
 class Builds:
-    """The builds that this process has begun, or waits for, and what it says about them."""
+    """The builds that this process has begun, or waits for, and the messages about them."""
 
     def __init__(self) -> None:
         self._send: Callable[[News], None] | None = None
@@ -88,7 +88,7 @@ class Builds:
         self._bar: tuple[Progress, TaskID] | None = None
 
     def send_to(self, send: Callable[[News], None]) -> None:
-        """In a worker: passes news on with `send`, and says nothing here."""
+        """In a worker: passes news on with `send`, and prints nothing here."""
         self._send = send
 
     # --- What happens -------------------------------------------------------------------------------------------------
@@ -106,8 +106,8 @@ class Builds:
                 self._under_way[key] = build = _Build(label, is_own)
                 self._refresh()
                 if _is_first_rank():
-                    build.is_said = True
-                    self._say(f"{'building' if is_own else 'waiting for'} {label}", has_ended=False)
+                    build.is_printed = True
+                    self._print(f"{'building' if is_own else 'waiting for'} {label}", has_ended=False)
 
     def queue(self, key: Hashable) -> None:
         """A build waits for a worker, until one has claimed it."""
@@ -116,7 +116,7 @@ class Builds:
                 build.is_queued = True
                 self._refresh()
 
-    def hear(self, news: News) -> None:
+    def note(self, news: News) -> None:
         """What has become known about a build."""
         if self._send is not None:
             self._send(news)
@@ -126,17 +126,17 @@ class Builds:
             if news.kind == "claimed":
                 if build is not None:
                     build.is_own, build.is_queued, build.builder = True, False, ""
-                    if not build.is_said:
-                        build.is_said = True
-                        self._say(f"building {build.label}", has_ended=False)
+                    if not build.is_printed:
+                        build.is_printed = True
+                        self._print(f"building {build.label}", has_ended=False)
             else:
                 if build is None:
                     build = self._under_way[news.key] = _Build(news.label or news.key.rpartition("-")[0])
                 build.is_own, build.is_queued, build.builder = False, False, news.builder
                 if _is_first_rank():
-                    build.is_said = True
+                    build.is_printed = True
                     since = time.strftime("%H:%M:%S", time.localtime(time.time() - news.seconds))
-                    self._say(
+                    self._print(
                         f"{build.label} waits for {news.builder}, which has been building it since {since}",
                         has_ended=False,
                     )
@@ -148,9 +148,9 @@ class Builds:
             if (build := self._under_way.pop(key, None)) is None:
                 return
             self._done += 1
-            if build.is_said:
+            if build.is_printed:
                 others = f"; under way: {self._listed()}" if self._under_way and self._bar is None else ""
-                self._say(f"{_ended(build, error, entry)}{others}", has_ended=True)
+                self._print(f"{_ended(build, error, entry)}{others}", has_ended=True)
             if not self._under_way:
                 self._done = 0
             self._refresh()
@@ -176,10 +176,11 @@ class Builds:
                 raise
             self.end(key)
 
-    def follow(self, key: Hashable, build: Future[Any], label: str) -> None:
-        """A build for which this process waits. Nothing may have been heard of it so far."""
-        self.begin(key, label, is_own=False)
-        self.end_with(key, build)
+    def follow(self, key: Hashable, build: Future[Any], label: str, *, is_own: bool = False) -> None:
+        """A build of which nothing may have been heard so far, and nothing may be heard before its end."""
+        if not build.done():
+            self.begin(key, label, is_own=is_own)
+            self.end_with(key, build)
 
     # --- What is shown ------------------------------------------------------------------------------------------------
 
@@ -219,10 +220,10 @@ class Builds:
         parts = f"{', '.join(names[:SHOWN])}{more}", f"{queued} waiting" if queued else ""
         return "; ".join(filter(None, parts))
 
-    def _say(self, text: str, *, has_ended: bool) -> None:
-        """Says something, but not what the bar shows, too, until it `has_ended`."""
+    def _print(self, text: str, *, has_ended: bool) -> None:
+        """Prints a message, except about a build that the bar shows until it `has_ended`."""
         if self._bar is None:
-            say(text)
+            print_line(text)
         elif has_ended:
             self._bar[0].console.print(f"gtstub: {text}", soft_wrap=True)
 
@@ -233,7 +234,7 @@ builds = Builds()
 os.register_at_fork(after_in_child=builds._forget)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Writes a line about the progress of builds, as the logger `gtstub` or else on stderr."""
     current = ranks.current()
     rank = f"rank {current.rank}: " if current.size > 1 else ""
@@ -247,7 +248,7 @@ def say(text: str) -> None:
 
 
 class ShownBuild(FollowingBuild):
-    """The future of a build, which shows the progress of all builds to a thread that waits for it."""
+    """The future of a build. While a thread waits for it, a terminal shows the progress of all builds."""
 
     def result(self, timeout: float | None = None) -> Any:
         if not self.done():
@@ -286,9 +287,9 @@ def _is_logged() -> bool:
 
 def _is_live() -> bool:
     """
-    Whether stderr is a terminal that can show a bar. A notebook is none, though rich says so: there its bar needs
-    ipywidgets, and is drawn where the cell of a thread was.
+    Whether stderr is a terminal that can show a bar. A notebook is none, although rich takes it for one: there its bar
+    needs ipywidgets. Nor is there a bar when the process ends, because it needs a thread.
     """
     is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    is_alone = ranks.current().size == 1 and not _is_logged()
+    is_alone = ranks.current().size == 1 and not _is_logged() and threading.main_thread().is_alive()
     return is_terminal and is_alone and settings.progress() == settings.Progress.AUTO

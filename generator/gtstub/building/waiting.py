@@ -120,19 +120,19 @@ class Waiter:
             if is_free and time.monotonic() >= self._deadline and self.watches[0].claim(held):
                 # Another process may have published it since the last poll.
                 if (entry := self.cache.find(self.key)) is None:
-                    builds.hear(News("claimed", self.key))
+                    builds.note(News("claimed", self.key))
                 return entry
             if held_watch is not None and time.monotonic() - self._begin >= progress.LONG:
-                self._say_whom(held_watch)
+                self._name_builder(held_watch)
             # Sleeps grow with the time waited so far: the first polls are frequent.
             time.sleep(min(max(SHORTEST_SLEEP, (time.monotonic() - self._begin) / 20), LONGEST_SLEEP))
 
-    def _say_whom(self, watch: Watch) -> None:
-        """Says which other process builds, once for each."""
+    def _name_builder(self, watch: Watch) -> None:
+        """Names the other process that builds, once for each."""
         process, seconds = watch.builder
         if process is not None and process != self._known:
             self._known = process
-            builds.hear(News("waits", self.key, str(process), seconds, self.label))
+            builds.note(News("waits", self.key, str(process), seconds, self.label))
 
 
 def build_once(cache: Cache, key: str, build: Callable[[], Entry]) -> Entry:

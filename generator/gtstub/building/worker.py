@@ -144,7 +144,7 @@ class Worker:
         """Waits for the reply that ends a call, and passes news on. Raises as `receive`."""
         while (reply := self.receive()).state in ("begun", "news"):
             if reply.state == "news":
-                builds.hear(reply.value)
+                builds.note(reply.value)
         return reply
 
     def interrupt(self) -> None:

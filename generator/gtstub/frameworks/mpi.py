@@ -27,7 +27,7 @@ from typing import Any
 from mpi4py import MPI
 
 from gtstub import settings
-from gtstub.building.progress import say
+from gtstub.building.progress import print_line
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.trust import make_directory
@@ -242,7 +242,7 @@ class _Exchange:
                 )
             if waited > _PATIENCE and not is_told:
                 is_told = True
-                say(f"waits for rank {_listed(whom())}")
+                print_line(f"waits for rank {_listed(whom())}")
             time.sleep(sleep)
             sleep = min(2 * sleep, _LONGEST_SLEEP)
         return found

@@ -55,6 +55,7 @@ def test_programs_that_are_built_with_checks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("GTSTUB_PROGRESS", "off")
     plain, checked = arguments(), arguments()
     advance(*plain)
     advance.clear()

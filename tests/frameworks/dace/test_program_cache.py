@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,8 @@ class Processes:
     """Processes that run the model with one cache. `cmake` is called once for each build."""
 
     entry: Path
+    errors: Sequence[str]
+    """What the processes that have built it have written on stderr."""
 
     def __init__(self, folder: Path) -> None:
         self.cache, self._log = folder / "cache", folder / "log"
@@ -74,8 +77,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Processes:
     code, out, error = made.run(GTSTUB_MODE="Run")
     assert (code, out) == (1, "")
     assert "Program 'Model_step' has no entry in the cache" in error
-    both = [made.start(), made.start()]
-    assert [process.communicate(timeout=300)[0] for process in both] == [PRINTED] * 2
+    both = [process.communicate(timeout=300) for process in (made.start(), made.start())]
+    assert [out for out, _ in both] == [PRINTED] * 2
+    made.errors = [error for _, error in both]
     assert made.builds == 1
     (made.entry,) = made.entries
     return made
@@ -85,6 +89,15 @@ def test_the_entry_knows_the_stages_of_its_build(processes: Processes) -> None:
     stages = Entry(processes.entry).manifest().built.stages
     assert [stage.name for stage in stages] == ["parsing", "bindings", "generation", "compilation", "stub", "saving"]
     assert len({stage.pid for stage in stages}) == 1
+
+
+def test_a_build_says_what_it_does(processes: Processes) -> None:
+    """One process has built the program, and the other one has waited for it."""
+    name = r"Model_step \(self\.factor=3\.0\)"
+    waits = rf"gtstub: {name} waits for process \d+ on host '.*', which has been building it since [\d:]+\n"
+    ends = rf"(gtstub: built {name} in \d+\.\d s|gtstub: {name} is ready after \d+\.\d s: process .* has built it)\n"
+    for error in processes.errors:
+        assert re.fullmatch(rf"gtstub: building {name}\n({waits})?{ends}", error), error
 
 
 @pytest.mark.parametrize("mode", ["Run", "BuildAndRun", "Python"])

@@ -74,7 +74,10 @@ LINES = (
 )
 
 
-def test_the_first_call_says_what_each_call_does(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_first_call_says_what_each_call_does(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GTSTUB_PROGRESS", "off")
     fields = arguments(INNER)
     program = built(framed, **fields, **ENDS)
     np.testing.assert_array_equal(fields["out"].ndarray, expected(INNER))

@@ -72,7 +72,7 @@ def test_a_line_lists_the_builds_that_are_under_way(builds: Builds, capsys: pyte
         builds.begin(name, name)
         builds.queue(name)
     for name in "abcde":
-        builds.hear(News("claimed", name))
+        builds.note(News("claimed", name))
     builds.end("a")
     assert lines(capsys)[-1] == "gtstub: built a in <> s; under way: b, c, d and 1 more; 1 waiting"
 
@@ -158,7 +158,7 @@ def test_the_first_rank_speaks_of_all_builds(
 ) -> None:
     rank(monkeypatch, 0)
     builds.begin("a", "a")
-    builds.hear(News("waits", "a", "process 7 on host 'x'"))
+    builds.note(News("waits", "a", "process 7 on host 'x'"))
     builds.end("a")
     said = lines(capsys)
     assert re.fullmatch(
@@ -177,8 +177,8 @@ def test_another_rank_speaks_of_what_it_builds(
     rank(monkeypatch, 1)
     for name in "ab":
         builds.begin(name, name)
-    builds.hear(News("waits", "a", "process 7 on host 'x'"))
-    builds.hear(News("claimed", "b"))
+    builds.note(News("waits", "a", "process 7 on host 'x'"))
+    builds.note(News("claimed", "b"))
     for name in "ab":
         builds.end(name)
     assert lines(capsys) == ["gtstub: rank 1: building b", "gtstub: rank 1: built b in <> s"]
@@ -237,7 +237,7 @@ def test_a_process_does_not_wait_for_itself(
 
 def tell(key: str) -> str:
     progress.builds.begin(key, "not said in a worker")
-    progress.builds.hear(News("waits", key, "process 7 on host 'x'"))
+    progress.builds.note(News("waits", key, "process 7 on host 'x'"))
     return key
 
 
@@ -299,13 +299,13 @@ def run(script: str, folder: Path) -> list[str]:
 # --- A terminal -------------------------------------------------------------------------------------------------------
 
 ON_A_TERMINAL = """
-import time
+import atexit, time
 from gtstub.building.progress import News, ShownBuild, builds
 from concurrent.futures import Future
 
 for name in ("first", "second"):
     builds.begin(name, name)
-builds.hear(News("waits", "second", "process 7 on host 'x'"))
+builds.note(News("waits", "second", "process 7 on host 'x'"))
 build = ShownBuild()
 def end():
     builds.end("first")
@@ -316,6 +316,11 @@ threading.Timer(0.5, end).start()
 print("result", build.result())
 with builds.building("third", "third"):
     time.sleep(0.3)
+
+@atexit.register
+def build_at_exit():
+    with builds.building("last", "last"):
+        pass
 """
 
 
@@ -347,6 +352,7 @@ def test_a_terminal_shows_a_bar_and_keeps_the_lines_of_what_is_ready(tmp_path: P
     assert "result 5\r\n" in shown
     assert "third" in shown
     assert "gtstub: building third" not in shown
+    assert "gtstub: building last\r\n" in shown  # A bar needs a thread, which the process cannot start any more.
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") > 0  # The cursor is there again.
 
 

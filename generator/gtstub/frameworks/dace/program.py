@@ -14,6 +14,7 @@ import dace
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub._host import Overload, Overloads
+from gtstub.building.own_errors import OwnErrors
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.closures import copy_of, same
@@ -48,7 +49,8 @@ class StubbedProgram(Overloads):
     @classmethod
     def make(cls, program: DaceProgram, options: Options, *, fallback: bool) -> StubbedProgram:
         def choose(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
-            return self._choose(args, kwargs)
+            with OwnErrors():
+                return self._choose(args, kwargs)
 
         self = cls(program.f.__name__, choose)
         self.dace_program = program
@@ -68,9 +70,8 @@ class StubbedProgram(Overloads):
         """
         if mode() == Mode.PYTHON:
             return self
-        call = self._bind(args, kwargs) if args or kwargs else self._example()
-        with _PARSING:
-            self._variant(call)
+        with OwnErrors(), _PARSING:
+            self._variant(self._bind(args, kwargs) if args or kwargs else self._example())
         return self
 
     def parse(self) -> ParsedVariant:

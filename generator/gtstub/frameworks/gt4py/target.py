@@ -145,7 +145,7 @@ class CompiledTarget(Target):
                     " of gt4py's own, and mode 'Run' builds nothing: use a gtstub backend, or another mode."
                 )
             build = submit(concrete.args)
-            builds.follow(build, build, self.label(static))
+            builds.follow(build, build, self.label(static), is_own=True)
             return build
         requested = self.backend.lowering.requested(concrete)
         if (entry := requested.request.find()) is not None:

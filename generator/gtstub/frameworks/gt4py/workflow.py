@@ -246,8 +246,15 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         assert inp.request is not None
         self._check(inp.request)
         build = cast(Callable[[], Entry], functools.partial(super().__call__, inp))
-        with self.compilation.build.context():
-            return build_once(inp.request.cache, inp.request.key, build)
+        key = inp.request.key
+        try:
+            with self.compilation.build.context():
+                entry = build_once(inp.request.cache, key, build)
+        except BaseException as error:
+            builds.end(key, error)
+            raise
+        builds.end(key, entry=entry)
+        return entry
 
     @property
     def ingredients(self) -> dict[str, Any]:
