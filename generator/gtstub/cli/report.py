@@ -98,10 +98,10 @@ def _make(
     from gtstub.cache.store import Cache
     from gtstub.profiling.report import Report
     from gtstub.report import entry as entries
+    from gtstub.report.build_chart import build_chart, builds_of
     from gtstub.report.compare import compare
     from gtstub.report.model import to_json
     from gtstub.report.page import comparison_page, index_page, program_page
-    from gtstub.report.timeline import builds_of, timeline
 
     profile = None if profile_file is None else Report.load(profile_file)
 
@@ -124,7 +124,7 @@ def _make(
         page = index_page(
             reports,
             unreadable,
-            timeline(builds_of(cache_dir)),
+            build_chart(builds_of(cache_dir)),
             built={item.key: item.built for item in inventory(Cache(cache_dir)) if item.state == "ok"},
             pages=paths,
         )

@@ -18,10 +18,10 @@ from gtstub.analysis.memory import Transient
 from gtstub.analysis.rules import RULES
 from gtstub.install import TEMPLATES
 from gtstub.profiling.model import duration, percentage
+from gtstub.report.build_chart import COLORS, BuildChart
 from gtstub.report.flow import flow
 from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
-from gtstub.report.timeline import COLORS, Timeline
 from gtstub.report.wording import WHEN, byte_size, count, short_digests
 from gtstub.util.legend import Legend
 from gtstub.util.visible import visible
@@ -90,7 +90,7 @@ def _alike(transients: Sequence[Transient]) -> list[tuple[Transient, list[str]]]
 def index_page(
     reports: Sequence[ProgramReport],
     unreadable: Sequence[Unreadable],
-    latest: Timeline | None = None,
+    latest: BuildChart | None = None,
     *,
     built: Mapping[str, float] = NOTHING,
     pages: Mapping[str, str] = NOTHING,
@@ -103,7 +103,7 @@ def index_page(
         "index.html.j2",
         reports=reports,
         unreadable=unreadable,
-        timeline=latest,
+        chart=latest,
         colors=COLORS,
         built={key: time.strftime("%Y-%m-%d %H:%M", time.gmtime(when)) for key, when in built.items()},
         pages=pages,

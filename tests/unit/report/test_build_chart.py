@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gtstub.cache.manifest import BuildStage, Built
+from gtstub.report.build_chart import APART, LABEL, LINE, MOST, WIDTH, Build, build_chart, builds_of
 from gtstub.report.page import index_page
-from gtstub.report.timeline import APART, LABEL, LINE, MOST, WIDTH, Build, builds_of, timeline
 from tests.support.html_pages import Page
 from tests.support.reported import publish
 
@@ -32,7 +32,7 @@ EARLIER = Build("diffuse", "left", (BuildStage("lowering", BEGIN - APART - 2, 1,
 
 
 def test_each_process_of_each_host_has_a_line() -> None:
-    drawn = timeline(LATEST)
+    drawn = build_chart(LATEST)
     assert drawn is not None
     processes = [(each.host, each.pid, each.programs, each.busy, each.seconds) for each in drawn.processes]
     assert drawn.stages == ("lowering", "compilation", "stub")
@@ -46,7 +46,7 @@ def test_each_process_of_each_host_has_a_line() -> None:
 
 
 def test_bars_are_where_and_as_long_as_their_stages() -> None:
-    drawn = timeline(LATEST)
+    drawn = build_chart(LATEST)
     assert drawn is not None
     places = {bar.title.split(", by")[0]: (bar.x - LABEL, bar.width, bar.y // LINE, bar.color) for bar in drawn.bars}
     assert places == {
@@ -62,27 +62,27 @@ def test_bars_are_where_and_as_long_as_their_stages() -> None:
 
 
 def test_the_chart_is_that_of_the_latest_build() -> None:
-    drawn = timeline([EARLIER, *LATEST, Build("old", "left", ())])
+    drawn = build_chart([EARLIER, *LATEST, Build("old", "left", ())])
     assert drawn is not None
     assert (drawn.programs, drawn.older, drawn.unknown) == (3, 1, 1)
     near = dataclasses.replace(EARLIER, stages=(BuildStage("lowering", BEGIN - APART - 1, 1, 11),))
-    together = timeline([near, *LATEST])
+    together = build_chart([near, *LATEST])
     assert together is not None
     assert (together.programs, together.older) == (4, 0)
 
 
 def test_an_entry_that_waits_for_its_process_is_one_build() -> None:
     waited = Build("slow", "left", (BuildStage("lowering", BEGIN, 1, 11), BuildStage("saving", BEGIN + 5e3, 1, 12)))
-    drawn = timeline([waited])
+    drawn = build_chart([waited])
     assert drawn is not None
     assert len(drawn.bars) == 2
 
 
 def test_nothing_and_too_much_is_not_drawn() -> None:
-    assert timeline([]) is None
-    assert timeline([Build("old", "left", ())]) is None
+    assert build_chart([]) is None
+    assert build_chart([Build("old", "left", ())]) is None
     many = [Build("wide", "left", (BuildStage("lowering", BEGIN, 1, pid),)) for pid in range(1, MOST + 2)]
-    drawn = timeline(many)
+    drawn = build_chart(many)
     assert drawn is not None
     assert not drawn.drawn
     page = index_page([], [], drawn)
@@ -92,7 +92,7 @@ def test_nothing_and_too_much_is_not_drawn() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 1e-3, 59.0, 1e11])
 def test_any_time_has_an_axis(seconds: float) -> None:
-    drawn = timeline([Build("one", "left", (BuildStage("lowering", BEGIN, seconds, 11),))])
+    drawn = build_chart([Build("one", "left", (BuildStage("lowering", BEGIN, seconds, 11),))])
     assert drawn is not None
     assert 1 <= len(drawn.ticks) <= 11
     assert all(LABEL <= tick.x <= LABEL + WIDTH for tick in drawn.ticks)
@@ -101,11 +101,11 @@ def test_any_time_has_an_axis(seconds: float) -> None:
 def test_the_page_of_a_cache_has_the_chart(tmp_path: Path) -> None:
     entry = publish(tmp_path, built=Built(stages=LATEST[0].stages))
     host = json.loads(entry.manifest_file.read_bytes())["built"]["host"]
-    page = Page(index_page([], [], timeline(builds_of(tmp_path))))
+    page = Page(index_page([], [], build_chart(builds_of(tmp_path))))
     titles = [each.text for each in page.all("title") if each.is_in("build")]
     assert titles[1] == f"whole: compilation, 6.00 s from 4.00 s on, by process 12 on '{host}'"
     assert len(titles) == 3
-    (chart,) = page.all("svg", "timeline")
+    (chart,) = page.all("svg", "build_chart")
     assert chart.attributes["aria-label"] == "What 2 processes did in 10.0 s; the table has the sums"
     assert page.rows("build") == [
         [f"{host} 11", "1", "2.00", "2.00", "", ""],
@@ -115,7 +115,7 @@ def test_the_page_of_a_cache_has_the_chart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "\u202eevil", "'\"&"])
 def test_names_do_no_harm(name: str) -> None:
-    drawn = timeline([Build(name, name, (BuildStage(name, BEGIN, 1, 11),))])
+    drawn = build_chart([Build(name, name, (BuildStage(name, BEGIN, 1, 11),))])
     text = index_page([], [], drawn)
     assert "<script>alert" not in text
     assert "\u202e" not in text

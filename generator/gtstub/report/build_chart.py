@@ -89,7 +89,7 @@ class Tick:
 
 
 @dataclasses.dataclass(frozen=True)
-class Timeline:
+class BuildChart:
     """
     Sizes in pixels. `stages` are the names of the colours in order. `programs` were built since `begin`, a date and
     time in UTC, in `seconds`; `older` counts the entries of earlier builds, `unknown` those that keep no stages. The
@@ -120,7 +120,7 @@ def builds_of(cache: Path) -> list[Build]:
     return builds
 
 
-def timeline(builds: Iterable[Build]) -> Timeline | None:
+def build_chart(builds: Iterable[Build]) -> BuildChart | None:
     """The chart of the latest of these builds. None if none of them has stages."""
     every = list(builds)
     known = sorted((build for build in every if build.stages), key=lambda build: build.begin)
@@ -145,7 +145,7 @@ def timeline(builds: Iterable[Build]) -> Timeline | None:
         for build in latest
         for stage in sorted(build.stages, key=lambda stage: stage.name == STUB)  # above the bar that it runs beside
     ]
-    return Timeline(
+    return BuildChart(
         width=LABEL + WIDTH + AXIS,
         height=len(lines) * LINE + AXIS,
         bars=tuple(bars),
