@@ -39,7 +39,7 @@ class _Runner(click.Group):
     context_settings={"allow_interspersed_args": False},
     epilog=example(
         "gtstub trace -- python model.py",
-        "gtstub trace -o run.json -- mpirun -n 4 ./icon && gtstub trace merge run-*.json -o run.json",
+        "gtstub trace -o run.json -- mpirun -n 2 ./icon && gtstub trace merge run-0.json run-1.json -o run.json",
     ),
     options_metavar="[OPTIONS] -- COMMAND...",
     subcommand_metavar="| merge FILES...",
@@ -74,7 +74,7 @@ def _run(settings: _Settings, command: Sequence[str]) -> None:
     click.get_current_context().exit(status or (0 if written else 1))
 
 
-@trace.command(epilog=example("gtstub trace merge trace-*.json -o trace.json"))
+@trace.command(epilog=example("gtstub trace merge trace-0.json trace-1.json -o trace.json"))
 @click.argument("files", nargs=-1, required=True, type=FILE)
 @click.option("-o", "--output", metavar="FILE", type=FILE, required=True, help="The file to write.")
 def merge(files: tuple[Path, ...], output: Path) -> None:
