@@ -28,6 +28,8 @@ IDLE = 60.0
 """Seconds after which a worker without work ends."""
 
 
+CANCELLED = "A program could not be built: it was interrupted."
+
 type Prepare = tuple[Callable[..., None], tuple[Any, ...]]
 """A function of a module that a worker calls before its first call, with its arguments."""
 
@@ -39,6 +41,8 @@ class _Job:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     needs: tuple[State, Prepare]
+    cancellations: int
+    """How often calls had been cancelled before."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,6 +66,7 @@ class Workers:
         self._waiting: deque[_Job] = deque()
         self._threads: list[threading.Thread] = []
         self._active = 0
+        self._cancellations = 0
         self._idle: list[_Employed] = []
         self._busy: set[Worker] = set()
 
@@ -77,8 +82,9 @@ class Workers:
                 " under 'if __name__ == \"__main__\":'."
             )
         _watch_this_process()
-        job = _Job(Future(), function, args, kwargs, (State.now(), prepare))
+        needs = State.now(), prepare
         with self._lock:
+            job = _Job(Future(), function, args, kwargs, needs, self._cancellations)
             self._waiting.append(job)
             if self._active < self.most:
                 self._active += 1
@@ -116,8 +122,9 @@ class Workers:
         with self._lock:
             waiting, busy = list(self._waiting), list(self._busy)
             self._waiting.clear()
+            self._cancellations += 1
         for job in waiting:
-            job.future.set_exception(CompilationError("A program could not be built: it was interrupted."))
+            job.future.set_exception(CompilationError(CANCELLED))
         for worker in busy:
             worker.interrupt()
 
@@ -180,9 +187,15 @@ class Workers:
         return _Employed(worker, job.needs), reply
 
     def _call(self, worker: Worker, job: _Job, *, first: bool = False, main: bool = False) -> Reply:
-        """The last reply to a call. Raises CompilationError if the worker ends after it has begun it."""
+        """The last reply to a call. Raises CompilationError if it was cancelled, or if its worker ends while it runs."""
         with self._lock:
-            self._busy.add(worker)
+            # It may have been cancelled while its thread looked for a worker.
+            is_cancelled = job.cancellations != self._cancellations
+            if not is_cancelled:
+                self._busy.add(worker)
+        if is_cancelled:
+            worker.end()
+            raise CompilationError(CANCELLED)
         try:
             if first:
                 function, args = job.needs[1]

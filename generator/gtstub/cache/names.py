@@ -108,8 +108,9 @@ def told_apart(items: Sequence[Item]) -> dict[str, dict[str, Any]]:
 
 
 def described(item: Item, told: Mapping[str, Mapping[str, Any]]) -> str:
-    """What tells an entry apart, then its static arguments, in one line of limited length."""
-    values = {**told.get(item.key, {}), **item.static}
+    """What was compiled in and tells an entry apart, its static arguments, and the rest, in a line of some length."""
+    apart, inside = told.get(item.key, {}), compiled_in(item)
+    values = {**{name: apart[name] for name in apart if name in inside}, **item.static, **apart}
     return cut(", ".join(f"{whole(name)}={_shown(value)}" for name, value in values.items()))
 
 

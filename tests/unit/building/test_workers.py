@@ -218,7 +218,7 @@ def build(name, seconds=0.0):
 """
 
 BEGIN = """
-import os, signal, sys, time
+import os, signal, sys, time, warnings
 from builds import build, number_of_process
 from gtstub.building.workers import workers
 
@@ -284,11 +284,30 @@ def test_an_interrupted_process_leaves_no_worker(tmp_path: Path, whom: str) -> N
     assert not {path.name for path in tmp_path.iterdir()} & {"second", "third", "fourth"}
 
 
+def test_a_call_is_cancelled_that_its_worker_has_not_begun(tmp_path: Path) -> None:
+    """A call whose worker ends before it begins gets another worker, unless it was cancelled."""
+    script = """
+        first = submit(number_of_process).result()
+        workers.wait()
+        os.kill(first, signal.SIGSTOP)
+        second = submit(build, "second")
+        while not workers._busy:
+            time.sleep(0.01)
+        workers.cancel()
+        os.kill(first, signal.SIGCONT)
+        print(type(second.exception()).__name__)
+        """
+    result = run(tmp_path, script)
+    assert (result.stdout, result.stderr) == ("CompilationError\n", "")
+    assert not (tmp_path / "second").exists()
+
+
 def test_a_forked_process_has_workers_of_its_own(tmp_path: Path) -> None:
     """It neither uses nor ends those of its parent."""
     script = """
         first = submit(number_of_process).result()
         workers.wait()
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: one that was joined may be ending
         if os.fork() == 0:
             print(submit(number_of_process).result() != first, flush=True)
             sys.exit()

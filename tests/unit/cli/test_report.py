@@ -80,7 +80,7 @@ def test_an_index_has_the_chart_of_the_latest_build(tmp_path: Path) -> None:
     assert run("report", "--cache", str(tmp_path / "cache"), "-o", "index.html").exit_code == 0
     page = Page(Path("index.html").read_text(encoding="utf-8"))
     assert [row[1:] for row in page.rows("build")] == [["1", "2.00", "2.00"]]
-    assert len(page.all("svg", "timeline")) == 1
+    assert len(page.all("svg", "build-chart")) == 1
 
 
 def test_a_comparison_is_a_page(entry: Path, tmp_path: Path) -> None:

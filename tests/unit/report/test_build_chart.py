@@ -105,7 +105,7 @@ def test_the_page_of_a_cache_has_the_chart(tmp_path: Path) -> None:
     titles = [each.text for each in page.all("title") if each.is_in("build")]
     assert titles[1] == f"whole: compilation, 6.00 s from 4.00 s on, by process 12 on '{host}'"
     assert len(titles) == 3
-    (chart,) = page.all("svg", "build_chart")
+    (chart,) = page.all("svg", "build-chart")
     assert chart.attributes["aria-label"] == "What 2 processes did in 10.0 s; the table has the sums"
     assert page.rows("build") == [
         [f"{host} 11", "1", "2.00", "2.00", "", ""],
