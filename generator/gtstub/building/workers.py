@@ -187,7 +187,7 @@ class Workers:
         return _Employed(worker, job.needs), reply
 
     def _call(self, worker: Worker, job: _Job, *, first: bool = False, main: bool = False) -> Reply:
-        """The last reply to a call. Raises CompilationError if it was cancelled, or if its worker ends while it runs."""
+        """The last reply to a call. Raises CompilationError if it was cancelled, or its worker ends while it runs."""
         with self._lock:
             # It may have been cancelled while its thread looked for a worker.
             is_cancelled = job.cancellations != self._cancellations

@@ -307,7 +307,7 @@ def test_a_forked_process_has_workers_of_its_own(tmp_path: Path) -> None:
     script = """
         first = submit(number_of_process).result()
         workers.wait()
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: one that was joined may be ending
+        warnings.simplefilter("ignore", DeprecationWarning)  # A thread that was joined may still be ending.
         if os.fork() == 0:
             print(submit(number_of_process).result() != first, flush=True)
             sys.exit()
