@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pydoc
 import re
 import subprocess
@@ -25,7 +26,7 @@ WITHOUT_DACE = """if True:
 
 def test_dir_has_what_the_pages_use() -> None:
     names = set(dir(gtstub))
-    assert set(gtstub.__all__) <= names
+    assert set(gtstub.__all__) - names == (set() if importlib.util.find_spec("dace") else {"program"})
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     python = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
     used = {name for name in re.findall(r"\bgtstub\.(\w+)(?=[`(.,)\s:])", text) if hasattr(gtstub, name)}
