@@ -18,7 +18,7 @@ function(gtstub_add_granule target)
     message(FATAL_ERROR "${call}: FOLDER '${folder}' has no granule.json.")
   endif()
   _gtstub_check_languages("${call}" "${arg_LANGUAGES}")
-  _gtstub_read("${call}" FOLDER "${folder}/granule.json" name name)
+  _gtstub_read("${call}" FOLDER "description of a granule" "${folder}/granule.json" name name)
 
   set(extensions h c)
   if("Fortran" IN_LIST arg_LANGUAGES)

@@ -204,20 +204,21 @@ def test_presets_of_the_runtime(preset: str, library: str | None, tmp_path: Path
 
 # --- Refusals ---------------------------------------------------------------------------------------------------------
 
+NEEDS = "needs a file, unless ENTRY has the name of a program."
 GIVEN = {"SDFG_SIGNATURE": "scale.sdfg.json", "PROGRAM_SIGNATURE": "scale.program.json"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"SDFG_SIGNATURE": None}, "gtstub_add_program(p): SDFG_SIGNATURE needs a file, unless ENTRY has the name"),
-        ({"PROGRAM_SIGNATURE": ""}, "gtstub_add_program(p): PROGRAM_SIGNATURE needs a file"),
+        ({"SDFG_SIGNATURE": None}, f"gtstub_add_program(p): SDFG_SIGNATURE {NEEDS}"),
+        ({"PROGRAM_SIGNATURE": ""}, f"gtstub_add_program(p): PROGRAM_SIGNATURE {NEEDS}"),
         ({"SDFG_SIGNATURE": "none.json"}, "gtstub_add_program(p): SDFG_SIGNATURE '{}/none.json' does not exist."),
         ({"LIBRARY": "libnone.so"}, "gtstub_add_program(p): LIBRARY '{}/libnone.so' does not exist."),
-        ({"LIBRARY": ""}, "gtstub_add_program(p): LIBRARY needs a file"),
+        ({"LIBRARY": ""}, f"gtstub_add_program(p): LIBRARY {NEEDS}"),
         (
             {"PROGRAM_SIGNATURE": "library.c"},
-            "gtstub_add_program(p): PROGRAM_SIGNATURE '{}/library.c' is no such signature",
+            "gtstub_add_program(p): PROGRAM_SIGNATURE '{}/library.c' is no program signature",
         ),
         ({"LANGUAGES": "C Rust"}, "gtstub_add_program(p): there are stubs for C and Fortran, not for 'Rust'."),
         ({"LANGUAGES": "Fortran"}, "gtstub_add_program(p): the project needs the language Fortran:"),

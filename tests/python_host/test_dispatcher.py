@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from gtstub import _host
+from gtstub.building.progress import builds
 from gtstub.cache import store
 from gtstub.cache.entry import Entry
 from gtstub.cache.manifest import Manifest
@@ -404,15 +405,14 @@ def test_a_compiled_offset_provider_stays_what_it_was(variants: Variants) -> Non
 
 
 def test_the_first_call_waits_for_what_is_not_ready(variants: Variants, capfd: pytest.CaptureFixture[str]) -> None:
+    builds._forget()  # those of tests that lower a program and do not build it
     build: Future[Any] = Future()
     program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: build)
     threading.Timer(0.6, build.set_result, [(1, True)]).start()
     program(edge_field(), 1, True)
     assert variants.called() == {(1, True): 1}
     said = capfd.readouterr().err
-    assert re.fullmatch(r"gtstub: waiting for host\ngtstub: host is ready after \d\.\d s(; under way: .*)?\n", said), (
-        said
-    )
+    assert re.fullmatch(r"gtstub: waiting for host\ngtstub: host is ready after \d\.\d s\n", said), said
 
 
 def test_a_failed_build_is_raised_by_every_call_and_names_the_variant(variants: Variants) -> None:
