@@ -23,7 +23,12 @@ def end_with_parent(parent: int) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     util.Finalize(None, _end_group, (parent,), exitpriority=-1)
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    # A signal that this thread took would not interrupt what the main thread waits for. It inherits the mask.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_group(parent: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,16 @@ def nothing() -> None: ...
 
 def number_of_process(*_: Any) -> int:
     return os.getpid()
+
+
+def masks_of_threads() -> set[bool]:
+    """Whether each thread but the main one blocks the signals that end a worker."""
+    masks = set()
+    for thread in Path("/proc/self/task").iterdir():
+        if int(thread.name) != os.getpid():
+            (mask,) = re.findall(r"SigBlk:\t(\w+)", (thread / "status").read_text())
+            masks.add(all(int(mask, 16) >> (number - 1) & 1 for number in (signal.SIGINT, signal.SIGTERM)))
+    return masks
 
 
 def variable(name: str) -> str | None:
@@ -282,6 +293,11 @@ def test_an_interrupted_process_leaves_no_worker(tmp_path: Path, whom: str) -> N
     result = run(tmp_path, script)
     assert result.returncode == -signal.SIGINT or "CompilationError" in result.stderr, result.stderr
     assert not {path.name for path in tmp_path.iterdir()} & {"second", "third", "fourth"}
+
+
+def test_a_worker_takes_signals_in_its_main_thread(workers: Workers) -> None:
+    """Two signals of which another thread takes the first would leave the main thread in its system call."""
+    assert call(workers, masks_of_threads) == {True}
 
 
 def test_a_call_is_cancelled_that_its_worker_has_not_begun(tmp_path: Path) -> None:
