@@ -116,10 +116,12 @@ DEFINE_LOOK_AT_COMPLEX(complex64, float32, float)
 DEFINE_LOOK_AT_COMPLEX(complex128, float64, double)
 
 static look *const LOOKS[] = {
-    [GTS_BOOL] = look_at_uint8,      [GTS_INT8] = look_at_int8,       [GTS_UINT8] = look_at_uint8,
-    [GTS_INT16] = look_at_int16,     [GTS_UINT16] = look_at_uint16,   [GTS_INT32] = look_at_int32,
-    [GTS_UINT32] = look_at_uint32,   [GTS_INT64] = look_at_int64,     [GTS_UINT64] = look_at_uint64,
-    [GTS_FLOAT32] = look_at_float32, [GTS_FLOAT64] = look_at_float64, [GTS_FLOAT16] = look_at_float16,
+    [GTS_BOOL] = look_at_uint8,          [GTS_INT8] = look_at_int8,
+    [GTS_UINT8] = look_at_uint8,         [GTS_INT16] = look_at_int16,
+    [GTS_UINT16] = look_at_uint16,       [GTS_INT32] = look_at_int32,
+    [GTS_UINT32] = look_at_uint32,       [GTS_INT64] = look_at_int64,
+    [GTS_UINT64] = look_at_uint64,       [GTS_FLOAT32] = look_at_float32,
+    [GTS_FLOAT64] = look_at_float64,     [GTS_FLOAT16] = look_at_float16,
     [GTS_COMPLEX64] = look_at_complex64, [GTS_COMPLEX128] = look_at_complex128,
 };
 

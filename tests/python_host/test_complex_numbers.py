@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gtstub
 from gtstub import _host
-from gtstub.signature.dtypes import DType
 from gtstub.signature.model import Axis
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.calling_programs import CallingProgram
@@ -121,9 +122,7 @@ def test_what_is_no_number_is_refused(waves: _host.Program, name: str, dtype: st
         ("z", np.longdouble("1e400"), "a number above 1.8e308, which does not fit 'complex128'"),
     ],
 )
-def test_numbers_that_would_become_infinite_are_refused(
-    waves: _host.Program, name: str, value: Any, text: str
-) -> None:
+def test_numbers_that_would_become_infinite_are_refused(waves: _host.Program, name: str, value: Any, text: str) -> None:
     with pytest.raises(ValueError) as caught:
         call(waves, **{name: value})
     assert str(caught.value) == f"Argument '{name}' of program 'waves' is {text}."
@@ -165,15 +164,14 @@ def test_layouts(waves: _host.Program) -> None:
 
 
 def test_arrays_need_the_alignment_of_their_parts(waves: _host.Program) -> None:
-    numbers = np.zeros(10)
-    begin = 1 - numbers.ctypes.data // 8 % 2  # so that it is no multiple of 16
-    wide = numbers[begin : begin + 8].view(np.complex128)
-    assert wide.ctypes.data % 16 == 8
-    assert call(waves, z=1j, wide=wide)[0][0] == 1j
-    wide = np.zeros(20, np.float32)[1 + begin :][:16].view(np.complex128)
-    if wide.ctypes.data % 8:
-        with pytest.raises(ValueError, match="'wide' of program 'waves' must be aligned to the size 8 of the parts of its elements"):
-            call(waves, wide=wide)
+    memory = np.zeros(96, np.uint8)
+    begin = -memory.ctypes.data % 16
+    assert call(waves, z=1j, wide=memory[begin + 8 :][:64].view(np.complex128))[0][0] == 1j
+    with pytest.raises(ValueError) as caught:
+        call(waves, wide=memory[begin + 4 :][:64].view(np.complex128))
+    assert str(caught.value) == (
+        "Argument 'wide' of program 'waves' must be aligned to the size 8 of the parts of its elements."
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,19 +206,19 @@ def test_scalars_of_a_bound_call_can_be_changed(waves: _host.Program) -> None:
 
 # --- float16 ----------------------------------------------------------------------------------------------------------
 
-HALVES: dict[str, DType] = {"x": "float16", "out": "float16"}
 HALF = CallingProgram(
     sdfg(
-        *(array(name, Axis(start=0, size=3, stride=1), dtype=dtype, access="readwrite") for name, dtype in HALVES.items()),
+        array("out", Axis(start=0, size=3, stride=1), dtype="float16", access="write"),
+        array("x", Axis(start=0, size=3, stride=1), dtype="float16"),
         name="halves",
     ),
-    program("halves", **{name: field(K, dtype=dtype) for name, dtype in HALVES.items()}),
+    program("halves", x=field(K, dtype="float16"), out=field(K, dtype="float16")),
     "    for (int i = 0; i < 3; ++i)\n        out[i] = x[2 - i];\n",
 )
 
 
 @pytest.mark.parametrize("wrap", [lambda values: values, memoryview, Exported])
-def test_arrays_of_float16(wrap: Callable[[Any], Any], tmp_path_factory: pytest.TempPathFactory, halves: Any) -> None:
+def test_arrays_of_float16(wrap: Callable[[Any], Any], halves: Any) -> None:
     x, out = np.array([1, -0.5, 65504], np.float16), np.zeros(3, np.float16)
     halves(wrap(x), wrap(out))
     assert out.tolist() == [65504, -0.5, 1]
@@ -233,3 +231,19 @@ def test_arrays_of_float16(wrap: Callable[[Any], Any], tmp_path_factory: pytest.
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> _host.Program:
     return HALF.build(tmp_path_factory.mktemp("halves"), toolchain).load()
+
+
+def test_checks_of_float16(halves: _host.Program) -> None:
+    for bad, check, text in (
+        (math.nan, "nan", "nan"),
+        (-math.inf, "min *=-1", "-inf"),
+        (65504, "max *=65503", "65504"),
+        (0.1, "range *=-1:0.05", "0.099975586"),
+        (2**-24, "max *=0", "5.9604645e-08"),
+    ):
+        x, out = np.array([0, bad, 0], np.float16), np.zeros(3, np.float16)
+        message = re.escape(f"Argument 'x' of program 'halves' is {text} at K 1 before the call")
+        with gtstub.checks(check), pytest.raises(RuntimeError, match=message):
+            halves(x, out)
+    with gtstub.checks("nan; range *=-65504:65504"):
+        halves(np.array([65504, -65504, 1], np.float16), out)

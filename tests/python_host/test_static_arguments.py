@@ -18,9 +18,7 @@ from tests.support.signatures import program, scalar, sdfg, symbol, tuple_of, wi
 
 pytestmark = pytest.mark.sanitizer
 
-VALUES: dict[str, Any] = {
-    dtype: True if dtype == "bool" else 0.1 if "float" in dtype else 7 for dtype in STATIC_DTYPES
-}
+VALUES: dict[str, Any] = {dtype: True if dtype == "bool" else 0.1 if "float" in dtype else 7 for dtype in STATIC_DTYPES}
 VALUES |= {"nan": math.nan, "zero": 0.0, "single_nan": math.nan, "large": 2**64 - 1, "small": -(2**63)}
 DTYPES: dict[str, DType] = {dtype: dtype for dtype in STATIC_DTYPES}
 DTYPES |= {"nan": "float64", "zero": "float64", "single_nan": "float32", "large": "uint64", "small": "int64"}

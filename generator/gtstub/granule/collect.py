@@ -24,6 +24,7 @@ from gtstub.granule.description import (
     GranuleScalar,
     GranuleStep,
     HookCall,
+    Number,
     Variable,
 )
 from gtstub.granule.memory import Layout, section_of
@@ -368,8 +369,9 @@ def _number(value: Any) -> Number:
     """A scalar of Python or numpy, or the element of a zero-dimensional field."""
     while not isinstance(value, bool | int | float | complex):
         value = value.item() if hasattr(value, "item") else value.as_scalar()
-    type_ = next(each for each in (bool, int, float, complex) if isinstance(value, each))  # not numpy.float64, which is a float
-    return type_(value)
+    # Not numpy.float64, which is a float.
+    type_: Any = next(each for each in (bool, int, float, complex) if isinstance(value, each))
+    return type_(value)  # type: ignore[no-any-return]
 
 
 def _described(array: _Array) -> GranuleArray:

@@ -169,7 +169,8 @@ class Description:
         """Whether C needs the types of complex numbers, for scalars."""
         values = (each.value for step in self.steps for call in step.calls for each in call.arguments)
         constants = (value for value in values if isinstance(value, Constant))
-        return any(each.dtype in COMPLEX_DTYPES for each in (*self.scalars, *constants))
+        dtypes = (*(each.dtype for each in self.scalars), *(each.dtype for each in constants))
+        return not set(COMPLEX_DTYPES).isdisjoint(dtypes)
 
     @property
     def has_tables(self) -> bool:

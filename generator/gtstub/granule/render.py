@@ -92,7 +92,7 @@ def _fortran(granule: Description) -> FortranGranule:
 
 def _type(dtype: DType) -> str:
     if dtype not in TYPES:
-        raise GranuleError(f"A granule with an array of dtype '{dtype}' has no Fortran module: Fortran lacks this type.")
+        raise GranuleError(f"A granule cannot have an array of dtype '{dtype}', which Fortran lacks.")
     type_, kind = TYPES[dtype]
     return f"{type_}({kind})"
 

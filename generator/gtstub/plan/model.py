@@ -513,7 +513,8 @@ class CallPlan:
     def has_complex(self) -> bool:
         """Whether C needs the types of complex numbers."""
         values = (value for leaf in self.callbacks for value in (*leaf.arguments, *leaf.results))
-        return any(each.dtype in COMPLEX_DTYPES for each in (*self.slots, *self.scalars, *values))
+        dtypes = (each.dtype for part in (self.slots, self.scalars, values) for each in part)
+        return not set(COMPLEX_DTYPES).isdisjoint(dtypes)
 
     @property
     def checked_bytes(self) -> int:

@@ -92,7 +92,8 @@ def ulp_distances(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarra
     import numpy as np
 
     if a.dtype.kind == "c":
-        return np.maximum(ulp_distances(a.real, b.real), ulp_distances(a.imag, b.imag))
+        parts: np.ndarray[Any, Any] = np.maximum(ulp_distances(a.real, b.real), ulp_distances(a.imag, b.imag))
+        return parts
     if a.dtype.kind != "f":
         return np.where(a == b, 0.0, np.inf)
     integer = np.dtype(f"i{a.dtype.itemsize}")

@@ -60,7 +60,10 @@ def digest(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; what is None is left out, expressions and infinities are texts, and complex numbers lists."""
+    """
+    A value as JSON has it: what is None is left out, expressions and infinities are texts, and complex numbers are
+    lists of both parts.
+    """
     if isinstance(value, Expression | model.Condition):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

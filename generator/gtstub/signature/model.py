@@ -349,8 +349,8 @@ class SdfgSignature:
 
 def checked_dtype(owner: str, argument: str, name: str, *, is_scalar: bool = False) -> DType:
     """
-    `name` as an element type, or as that of a scalar. Raises SignatureError for `argument` of `owner`, a program or SDFG,
-    if it is none.
+    `name` as an element type, or as the type of a scalar. Raises SignatureError for `argument` of `owner`, a program or
+    SDFG, if it is none.
     """
     allowed = SCALAR_DTYPES if is_scalar else DTYPES
     if name not in allowed:
@@ -358,4 +358,4 @@ def checked_dtype(owner: str, argument: str, name: str, *, is_scalar: bool = Fal
             f"Argument '{argument}' of {owner} must have one of the element types {', '.join(map(repr, allowed))},"
             f" but has '{name}'."
         )
-    return name  # type: ignore[return-value]
+    return name

@@ -165,7 +165,7 @@ def test_scalars_of_float16_are_refused() -> None:
     def scaled_by_half(a: dace.float64[N], h: dace.float16):
         a[:] = a * h
 
-    with pytest.raises(SignatureError, match="'h' of SDFG .*must have one of the element types .* but has 'float16'"):
+    with pytest.raises(SignatureError, match=r"'h' of SDFG .*must have one of the element types .* but has 'float16'"):
         scaled_by_half.compile()
 
 

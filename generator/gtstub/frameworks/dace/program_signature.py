@@ -90,7 +90,7 @@ def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
         return CallbackType()
     is_scalar = descriptor is None or isinstance(descriptor, dace.data.Scalar)
     checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string(), is_scalar=is_scalar)
-    if is_scalar:
+    if descriptor is None or is_scalar:
         return ScalarType(checked)
     return FieldType(checked, tuple(Dimension(f"axis_{axis}", "local") for axis in range(len(descriptor.shape))))
 
