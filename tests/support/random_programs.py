@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gtstub.signature.dtypes import DTYPES, STATIC_DTYPES, DType
+from gtstub.signature.dtypes import STATIC_DTYPES, DType
 from gtstub.signature.model import (
     Access,
     Argument,
@@ -166,9 +166,8 @@ def field_values(draw: st.DrawFn, dtype: DType, dims: tuple[str, ...]) -> FieldV
 # --- Types ------------------------------------------------------------------------------------------------------------
 
 dtypes = st.sampled_from(STATIC_DTYPES)
-field_types = st.one_of(
-    st.builds(FieldType, types_, st.lists(st.sampled_from(DIMS), min_size=least, max_size=4, unique=True).map(tuple))
-    for types_, least in ((dtypes, 0), (st.sampled_from(DTYPES), 1))
+field_types = st.builds(
+    FieldType, dtypes, st.lists(st.sampled_from(DIMS), min_size=0, max_size=4, unique=True).map(tuple)
 )
 types: st.SearchStrategy[Type] = st.recursive(
     st.one_of(field_types, field_types, st.builds(ScalarType, dtypes)),
