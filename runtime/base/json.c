@@ -56,8 +56,15 @@ void gts_json_float(FILE *out, double value, int digits)
 
 void gts_json_value(FILE *out, gts_dtype dtype, const void *value)
 {
-    if (dtype >= GTS_FLOAT32)
-        gts_json_float(out, gts_element_float(dtype, value), dtype == GTS_FLOAT32 ? 9 : 17);
+    if (gts_is_complex(dtype)) {
+        const gts_dtype part = gts_part_dtype(dtype);
+        (void)fputc('[', out);
+        gts_json_value(out, part, value);
+        (void)fputs(", ", out);
+        gts_json_value(out, part, (const char *)value + gts_dtype_size(part));
+        (void)fputc(']', out);
+    } else if (dtype >= GTS_FLOAT32)
+        gts_json_float(out, gts_element_float(dtype, value), dtype == GTS_FLOAT64 ? 17 : 9);
     else if (dtype == GTS_BOOL)
         (void)fputs(gts_element_integer(dtype, value) != 0 ? "true" : "false", out);
     else if (dtype == GTS_UINT64)

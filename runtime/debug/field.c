@@ -69,7 +69,7 @@ static void print_value(const gts_program *self, gts_checked *checked, uint32_t 
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     const gts_short_text place = gts_place_text(self, index, trace->index);
-    char value[40];
+    char value[64];
     int64_t offset, traced[GTS_MAX_RANK];
     convert_index(self, index, array, trace->index, false, traced);
     if (gts_scan_offset(array, traced, &offset)) {
@@ -115,7 +115,7 @@ static void describe(const gts_program *self, uint32_t index, const gts_array *a
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     const char *const path = contract->path, *const name = self->stub->name, *const item = rule->fields.item;
-    char value[40];
+    char value[64];
     int64_t shown[GTS_MAX_RANK];
     convert_index(self, index, array, finding->index, true, shown);
     const gts_short_text where = gts_place_text(self, index, shown);

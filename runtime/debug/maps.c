@@ -93,7 +93,7 @@ static int check_rule(gts_program *self, gts_checked *checked, const gts_map_out
     if (finding.count == 0)
         return 0;
     gts_error error;
-    char place[256], value[40];
+    char place[256], value[64];
     describe_index(output, finding.index, place, sizeof place);
     gts_element_text(array->dtype, finding.element, value, sizeof value);
     (void)gts_error_set(

@@ -93,11 +93,36 @@ DEFINE_LOOKS(uint64, uint64_t)
 DEFINE_LOOKS(float32, float)
 DEFINE_LOOKS(float64, double)
 
+static bool look_at_float16(const void *data, int64_t count, int64_t stride, gts_bounds bounds)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        const double value = gts_element_half((const uint16_t *)data + i * stride);
+        if (any_float64(&value, 1, 1, bounds))
+            return true;
+    }
+    return false;
+}
+
+/* The parts of complex numbers are looked at as numbers of their own. */
+#define DEFINE_LOOK_AT_COMPLEX(name, part, type)                                                                       \
+    static bool look_at_##name(const void *data, int64_t count, int64_t stride, gts_bounds bounds)                     \
+    {                                                                                                                  \
+        return stride == 1 ? look_at_##part(data, 2 * count, 1, bounds)                                                \
+                           : look_at_##part(data, count, 2 * stride, bounds) ||                                        \
+                                 look_at_##part((const type *)data + 1, count, 2 * stride, bounds);                    \
+    }
+
+DEFINE_LOOK_AT_COMPLEX(complex64, float32, float)
+DEFINE_LOOK_AT_COMPLEX(complex128, float64, double)
+
 static look *const LOOKS[] = {
-    [GTS_BOOL] = look_at_uint8,      [GTS_INT8] = look_at_int8,       [GTS_UINT8] = look_at_uint8,
-    [GTS_INT16] = look_at_int16,     [GTS_UINT16] = look_at_uint16,   [GTS_INT32] = look_at_int32,
-    [GTS_UINT32] = look_at_uint32,   [GTS_INT64] = look_at_int64,     [GTS_UINT64] = look_at_uint64,
-    [GTS_FLOAT32] = look_at_float32, [GTS_FLOAT64] = look_at_float64,
+    [GTS_BOOL] = look_at_uint8,          [GTS_INT8] = look_at_int8,
+    [GTS_UINT8] = look_at_uint8,         [GTS_INT16] = look_at_int16,
+    [GTS_UINT16] = look_at_uint16,       [GTS_INT32] = look_at_int32,
+    [GTS_UINT32] = look_at_uint32,       [GTS_INT64] = look_at_int64,
+    [GTS_UINT64] = look_at_uint64,       [GTS_FLOAT32] = look_at_float32,
+    [GTS_FLOAT64] = look_at_float64,     [GTS_FLOAT16] = look_at_float16,
+    [GTS_COMPLEX64] = look_at_complex64, [GTS_COMPLEX128] = look_at_complex128,
 };
 
 /* Whether an integer of 64 bits beside a limit may not be a double. */
@@ -139,8 +164,14 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
 
 /* ---- The second look ------------------------------------------------------------------------------------------- */
 
+/* Whether bounds refuse an element, or one of the parts of a complex number. */
 static bool is_outside(gts_dtype dtype, const void *element, const gts_bounds *bounds)
 {
+    if (gts_is_complex(dtype)) {
+        const gts_dtype part = gts_part_dtype(dtype);
+        return is_outside(part, element, bounds) ||
+               is_outside(part, (const char *)element + gts_dtype_size(part), bounds);
+    }
     long double value; /* has all values of 64 bits on the processors that have such integers in models */
     if (dtype >= GTS_FLOAT32) {
         value = (long double)gts_element_float(dtype, element);
@@ -200,14 +231,15 @@ bool gts_scan_offset(const gts_array *array, const int64_t *index, int64_t *offs
 
 static void float_text(gts_dtype dtype, double value, char *text, size_t size)
 {
-    const int most = dtype == GTS_FLOAT32 ? 9 : 17;
+    const bool is_wide = dtype == GTS_FLOAT64; /* float16 has the digits of float32 */
+    const int most = is_wide ? 17 : 9;
     if (!isfinite(value)) {
         (void)snprintf(text, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
-    for (int digits = dtype == GTS_FLOAT32 ? 6 : 15; digits <= most; ++digits) {
+    for (int digits = is_wide ? 15 : 6; digits <= most; ++digits) {
         (void)snprintf(text, size, "%.*g", digits, value);
-        if (dtype == GTS_FLOAT32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
+        if (is_wide ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value)
             break;
     }
     char *const comma = strchr(text, ','); /* the decimal point of some locales */
@@ -215,9 +247,22 @@ static void float_text(gts_dtype dtype, double value, char *text, size_t size)
         *comma = '.';
 }
 
+/* As Python writes it: "(1-2j)". */
+static void complex_text(gts_dtype dtype, const void *element, char *text, size_t size)
+{
+    const gts_dtype part = gts_part_dtype(dtype);
+    const gts_complex number = gts_element_complex(dtype, element);
+    char real[32], imaginary[32];
+    float_text(part, number.real, real, sizeof real);
+    float_text(part, number.imaginary, imaginary, sizeof imaginary);
+    (void)snprintf(text, size, "(%s%s%sj)", real, *imaginary == '-' ? "" : "+", imaginary);
+}
+
 void gts_element_text(gts_dtype dtype, const void *element, char *text, size_t size)
 {
-    if (dtype >= GTS_FLOAT32)
+    if (gts_is_complex(dtype))
+        complex_text(dtype, element, text, size);
+    else if (dtype >= GTS_FLOAT32)
         float_text(dtype, gts_element_float(dtype, element), text, size);
     else if (dtype == GTS_BOOL)
         (void)snprintf(text, size, "%s", gts_element_integer(dtype, element) != 0 ? "True" : "False");

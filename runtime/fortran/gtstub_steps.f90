@@ -3,8 +3,8 @@
 ! gtstub. <name>_bind() of the module <name>_stub binds a call.
 !
 module gtstub_steps
-    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_funptr, c_int, c_int16_t, c_int32_t, &
-        c_int64_t, c_int8_t, c_loc, c_null_char, c_null_funptr, c_null_ptr, c_ptr, c_size_t
+    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_double_complex, c_float, c_float_complex, c_funptr, &
+        c_int, c_int16_t, c_int32_t, c_int64_t, c_int8_t, c_loc, c_null_char, c_null_funptr, c_null_ptr, c_ptr, c_size_t
     use gtstub_errors, only: c_string, finish
     implicit none
     private
@@ -62,11 +62,12 @@ module gtstub_steps
     ! A scalar of any type, and its number in gts_dtype.
     type :: scalar
         integer(c_int) :: dtype
-        integer(c_int8_t) :: bytes(8)
+        integer(c_int8_t) :: bytes(16)
     end type
 
     enum, bind(c)
-        enumerator :: UNKNOWN = 0, BOOL = 1, INT8 = 2, INT16 = 4, INT32 = 6, INT64 = 8, FLOAT32 = 10, FLOAT64 = 11
+        enumerator :: UNKNOWN = 0, BOOL = 1, INT8 = 2, INT16 = 4, INT32 = 6, INT64 = 8, FLOAT32 = 10, FLOAT64 = 11, &
+            COMPLEX64 = 13, COMPLEX128 = 14
     end enum
 
     interface
@@ -303,6 +304,12 @@ contains
         type is (real(c_double))
             copy%dtype = FLOAT64
             copy%bytes(:8) = transfer(value, copy%bytes(:8))
+        type is (complex(c_float_complex))
+            copy%dtype = COMPLEX64
+            copy%bytes(:8) = transfer(value, copy%bytes(:8))
+        type is (complex(c_double_complex))
+            copy%dtype = COMPLEX128
+            copy%bytes = transfer(value, copy%bytes)
         end select
     end function
 end module

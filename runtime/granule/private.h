@@ -21,16 +21,21 @@ typedef struct gts_hook_call {
     gts_array arrays[]; /* [count], with the addresses of the call before */
 } gts_hook_call;
 
+/* A scalar, in the first bytes. */
+typedef struct gts_granule_value {
+    uint64_t words[2];
+} gts_granule_value;
+
 struct gts_granule {
     const gts_granule_descriptor *descriptor;
-    gts_program **programs;  /* [program_count] */
-    gts_array *arrays;       /* [array_count], as they are now; an argument has no memory before it is bound */
-    uint64_t *values;        /* [scalar_count], each in the first bytes of an element */
-    bool *is_temporary;      /* [array_count]: each step overwrites the array before it reads it */
-    bool *has_run;           /* [step_count]: the step has begun to run since the granule was opened */
-    unsigned int generation; /* gts_forks when the granule was opened */
-    int64_t index_base;      /* of the tables that are bound */
-    bool from_fortran;       /* the host is Fortran: messages count as it does */
+    gts_program **programs;    /* [program_count] */
+    gts_array *arrays;         /* [array_count], as they are now; an argument has no memory before it is bound */
+    gts_granule_value *values; /* [scalar_count] */
+    bool *is_temporary;        /* [array_count]: each step overwrites the array before it reads it */
+    bool *has_run;             /* [step_count]: the step has begun to run since the granule was opened */
+    unsigned int generation;   /* gts_forks when the granule was opened */
+    int64_t index_base;        /* of the tables that are bound */
+    bool from_fortran;         /* the host is Fortran: messages count as it does */
     gts_kept kept;
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */

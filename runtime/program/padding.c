@@ -159,7 +159,7 @@ static const char *nearest(const pad *pad, const int64_t *index)
 
 static bool is_real(const gts_array *array)
 {
-    return array->dtype == GTS_FLOAT32 || array->dtype == GTS_FLOAT64;
+    return array->dtype >= GTS_FLOAT32; /* or complex */
 }
 
 /* Fills all `count` elements of a copy. */

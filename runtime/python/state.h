@@ -50,6 +50,7 @@ typedef struct gts_py_names {
     X(generic)                                                                                                         \
     X(integer)                                                                                                         \
     X(floating)                                                                                                        \
+    X(complexfloating)                                                                                                 \
     X(timedelta64)                                                                                                     \
     X(ndarray) /* the last one: if it is set, all others are */
 
@@ -57,7 +58,7 @@ typedef struct gts_py_numpy {
 #define X(name) PyTypeObject *name;
     GTS_PY_NUMPY_TYPES(X)
 #undef X
-    PyTypeObject *scalar[GTS_FLOAT64 + 1]; /* by dtype */
+    PyTypeObject *scalar[GTS_COMPLEX128 + 1]; /* by dtype */
 } gts_py_numpy;
 
 /* The module's types: gts_py_state.<name>_type, and gts_py_<name>_spec. */

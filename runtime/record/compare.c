@@ -9,8 +9,13 @@
 /* The position of a number among all numbers of its type: 0 for 0 and -0, and 1 more for each next larger number. */
 static int64_t place_of(gts_dtype dtype, const void *value)
 {
+    int16_t half;
     int32_t narrow;
     int64_t wide;
+    if (dtype == GTS_FLOAT16) {
+        (void)memcpy(&half, value, sizeof half);
+        return half < 0 ? (int64_t)INT16_MIN - half : half;
+    }
     if (dtype == GTS_FLOAT32) {
         (void)memcpy(&narrow, value, sizeof narrow);
         return narrow < 0 ? (int64_t)INT32_MIN - narrow : narrow;
@@ -27,6 +32,13 @@ uint64_t gts_distance(gts_dtype dtype, const void *a, const void *b)
         return gts_element_integer(dtype, a) == gts_element_integer(dtype, b) ? 0 : GTS_APART;
     if (dtype < GTS_FLOAT32)
         return GTS_APART;
+    if (gts_is_complex(dtype)) {
+        const gts_dtype part = gts_part_dtype(dtype);
+        const size_t size = gts_dtype_size(part);
+        const uint64_t real = gts_distance(part, a, b);
+        const uint64_t imaginary = gts_distance(part, (const char *)a + size, (const char *)b + size);
+        return real > imaginary ? real : imaginary;
+    }
     const double x = gts_element_float(dtype, a), y = gts_element_float(dtype, b);
     if (x == y || (isnan(x) && isnan(y)))
         return 0;

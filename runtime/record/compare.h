@@ -16,7 +16,8 @@ typedef struct gts_difference {
 
 /*
  * The distance of two elements in units in the last place. It is 0 if they are equal; so are 0 and -0, and any two NaN.
- * It is GTS_APART if they are different integers, or if only one is NaN, or one is infinite.
+ * It is GTS_APART if they are different integers, or if only one is NaN, or one is infinite. That of complex numbers is the
+ * greater one of the distances of their parts.
  */
 uint64_t gts_distance(gts_dtype dtype, const void *a, const void *b);
 

@@ -28,22 +28,30 @@ char *gts_findings_end(gts_findings *findings)
     return NULL;
 }
 
-static double to_double(gts_dtype dtype, const void *value)
+/* An element as a complex number, whose imaginary part is 0 for other types. */
+static gts_complex to_complex(gts_dtype dtype, const void *value)
 {
     if (dtype >= GTS_FLOAT32)
-        return gts_element_float(dtype, value);
+        return gts_element_complex(dtype, value);
     const int64_t number = gts_element_integer(dtype, value);
-    return dtype == GTS_UINT64 ? (double)(uint64_t)number : (double)number;
+    return (gts_complex){dtype == GTS_UINT64 ? (double)(uint64_t)number : (double)number, 0};
 }
 
-/* Writes where the two differ most, and by how much. */
+/* The greater number, or NaN if one is NaN. */
+static double greater(double a, double b)
+{
+    return a >= b || isnan(a) ? a : b;
+}
+
+/* Writes where the two differ most, and by how much: of complex numbers, the part that differs more counts. */
 static void print_worst(FILE *out, const gts_array *array, const gts_difference *difference, const void *expected,
                         const void *found)
 {
     int64_t index[GTS_MAX_RANK];
     gts_index_of(array, difference->worst, index);
-    const double a = to_double(array->dtype, expected);
-    const double absolute = fabs(to_double(array->dtype, found) - a);
+    const gts_complex a = to_complex(array->dtype, expected), b = to_complex(array->dtype, found);
+    const double size = greater(fabs(a.real), fabs(a.imaginary));
+    const double absolute = greater(fabs(b.real - a.real), fabs(b.imaginary - a.imaginary));
     (void)fputs("{\"index\": [", out);
     for (int32_t i = 0; i < array->rank; ++i)
         (void)fprintf(out, "%s%" PRId64, i == 0 ? "" : ", ", index[i]);
@@ -58,10 +66,10 @@ static void print_worst(FILE *out, const gts_array *array, const gts_difference 
     (void)fputs(", \"absolute\": ", out);
     gts_json_float(out, absolute, 6);
     (void)fputs(", \"relative\": ", out);
-    if (a == 0)
+    if (size == 0)
         (void)fputs("null", out);
     else
-        gts_json_float(out, absolute / fabs(a), 6);
+        gts_json_float(out, absolute / size, 6);
     (void)fputs("}", out);
 }
 

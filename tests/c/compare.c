@@ -62,6 +62,30 @@ static void test_everything_else_is_equal_or_not(void)
     CHECK(gts_distance(GTS_UINT8, &yes, &also) == GTS_APART);
 }
 
+static void test_half_numbers(void)
+{
+    const uint16_t one = 0x3c00, next = 0x3c01, small = 1, minus_small = 0x8001, infinite = 0x7c00, nan = 0x7e00;
+    CHECK(gts_distance(GTS_FLOAT16, &one, &next) == 1);
+    CHECK(gts_distance(GTS_FLOAT16, &small, &minus_small) == 2);
+    CHECK(gts_distance(GTS_FLOAT16, &one, &infinite) == GTS_APART);
+    CHECK(gts_distance(GTS_FLOAT16, &one, &nan) == GTS_APART);
+    CHECK(gts_element_half(&next) == 1 + 0x1p-10 && gts_element_half(&minus_small) == -0x1p-24);
+    CHECK(isnan(gts_element_half(&nan)) && isinf(gts_element_half(&infinite)));
+}
+
+/* The part that differs more counts. */
+static void test_complex_numbers(void)
+{
+    const double a[] = {1, 2}, real[] = {nextafter(1, 2), 2}, both[] = {nextafter(1, 2), 2 + 0x1p-49};
+    const double nan[] = {(double)NAN, 2}, other_nan[] = {-(double)NAN, 2};
+    CHECK(gts_distance(GTS_COMPLEX128, a, a) == 0);
+    CHECK(gts_distance(GTS_COMPLEX128, a, real) == 1 && gts_distance(GTS_COMPLEX128, real, a) == 1);
+    CHECK(gts_distance(GTS_COMPLEX128, a, both) == 4);
+    CHECK(gts_distance(GTS_COMPLEX128, a, nan) == GTS_APART && gts_distance(GTS_COMPLEX128, nan, other_nan) == 0);
+    const float narrow[] = {0.0f, 1}, same[] = {-0.0f, 1}, above[] = {0, nextafterf(1, 2)};
+    CHECK(gts_distance(GTS_COMPLEX64, narrow, same) == 0 && gts_distance(GTS_COMPLEX64, narrow, above) == 1);
+}
+
 static void test_comparisons_find_the_worst(void)
 {
     const double expected[] = {1, 2, 3, 4, 5};
@@ -159,6 +183,8 @@ int main(void)
     test_neighbors_are_one_apart();
     test_what_has_no_neighbors();
     test_everything_else_is_equal_or_not();
+    test_half_numbers();
+    test_complex_numbers();
     test_comparisons_find_the_worst();
     test_packing();
     test_sizes_that_no_memory_has();

@@ -8,7 +8,8 @@ import shutil
 import pytest
 
 from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, plain, thread
-from tests.support.calling_programs import CALLING
+from tests.support.calling_programs import CALLING, CallingProgram
+from tests.support.complex_programs import WAVES
 from tests.support.programs import needs
 from tests.support.sdfg_libraries import recording_source
 from tests.support.signatures import WHOLE_SDFG, program, scalar, sdfg, symbol, with_static
@@ -137,10 +138,11 @@ def test_steps_do_not_race(build: Build) -> None:
 NO_OPENMP = "-Wno-unknown-pragmas"  # clang may lack its library, and a sanitizer does not know its locks
 
 
-def write_calling(build: Build, *flags: str) -> None:
-    (build.folder / "calling.c").write_text(CALLING.source, encoding="utf-8")
-    build.shared("libcalling.so", "calling.c", *flags)
-    build.shared("calling_stub.so", write_stub(CALLING.sdfg, CALLING.program, build.folder), "-fvisibility=hidden")
+def write_calling(build: Build, *flags: str, program: CallingProgram = CALLING) -> None:
+    name = program.sdfg.name
+    (build.folder / f"{name}.c").write_text(program.source, encoding="utf-8")
+    build.shared(f"lib{name}.so", f"{name}.c", *flags)
+    build.shared(f"{name}_stub.so", write_stub(program.sdfg, program.program, build.folder), "-fvisibility=hidden")
 
 
 @address
@@ -159,6 +161,12 @@ def test_callbacks_in_threads_of_openmp(build: Build) -> None:
 def test_callbacks_do_not_race(build: Build) -> None:
     write_calling(build, NO_OPENMP)
     build.run("callbacks.c", *PROG, stubs=["calling_stub.so", "prog_stub.so"])
+
+
+@address
+def test_complex_numbers(build: Build) -> None:
+    write_calling(build, program=WAVES)
+    build.run("waves.c", stubs=["waves_stub.so"])
 
 
 @address

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import subprocess
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from gtstub.install import INCLUDE
-from gtstub.signature.dtypes import DType
+from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES
 from gtstub.signature.model import Axis, Bounds, CallbackType, Claim, ProgramSignature, SdfgSignature
 from tests.support import goldens
+from tests.support.complex_programs import WAVES
 from tests.support.programs import need
 from tests.support.signatures import (
     CALLING_PROGRAM,
@@ -50,18 +50,19 @@ TRICKY_CALLBACKS = [*TRICKY, *OF_CALLBACKS]
 # One of every type, as an argument and as a result.
 MANY = callback(
     "many",
-    *(value for dtype in get_args(DType) for value in (number(dtype), numbers(dtype, "2", "3", strides=("3", "1")))),
-    returns=tuple(value for dtype in get_args(DType) for value in (number(dtype), numbers(dtype, "4"))),
+    *map(number, SCALAR_DTYPES),
+    *(numbers(dtype, "2", "3", strides=("3", "1")) for dtype in DTYPES),
+    returns=(*map(number, SCALAR_DTYPES), *(numbers(dtype, "4") for dtype in DTYPES)),
 )
 
 # The values at which a compiler might warn.
 STATIC = with_static(
     program(
-        **{f"a_{dtype}": scalar(dtype) for dtype in get_args(DType)},
+        **{f"a_{dtype}": scalar(dtype) for dtype in STATIC_DTYPES},
         limits=tuple_of(scalar("int8"), scalar("int64"), scalar("uint64"), *[scalar("float32")] * 5),
         doubles=tuple_of(*[scalar("float64")] * 6),
     ),
-    **{f"a_{dtype}": dtype == "bool" or 1 for dtype in get_args(DType)},
+    **{f"a_{dtype}": dtype == "bool" or 1 for dtype in STATIC_DTYPES},
     **dict(zip((f"limits_{i}" for i in range(3)), (-128, -(2**63), 2**64 - 1), strict=True)),
     **{f"limits_{3 + i}": x for i, x in enumerate((0.1, math.inf, -math.inf, math.nan, 1e-45))},
     **{f"doubles_{i}": x for i, x in enumerate((0.1, math.inf, -math.inf, math.nan, 5e-324, -0.0))},
@@ -71,6 +72,7 @@ SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
     "small": (SMALL_SDFG, SMALL_PROGRAM),
     "calling": (CALLING_SDFG, CALLING_PROGRAM),
+    "waves": (WAVES.sdfg, WAVES.program),
     "tricky_callbacks": (
         sdfg(*(callback(name, number("int32"), returns=(number("bool"),)) for name in TRICKY_CALLBACKS), MANY),
         program(**dict.fromkeys([*TRICKY_CALLBACKS, MANY.name], CallbackType())),
@@ -147,7 +149,8 @@ def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["gtstub.h", "replay.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h", "callback.h"]
+    "header",
+    ["gtstub.h", "replay.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h", "callback.h", "complex.h"],
 )
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from gtstub.recorded.archive import archives
-from gtstub.signature.dtypes import DType
+from gtstub.signature.dtypes import STATIC_DTYPES
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
 from tests.support import reaching
-from tests.support.calling_programs import CALLING
+from tests.support.calling_programs import CALLING, CallingProgram
+from tests.support.complex_programs import WAVES
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
 from tests.support.signatures import (
@@ -67,8 +67,8 @@ def _ranks() -> tuple[SdfgSignature, ProgramSignature]:
 
 
 def _types() -> tuple[SdfgSignature, ProgramSignature]:
-    """A field and a scalar of every type."""
-    dtypes = get_args(DType)
+    """A field and a scalar of every type but the complex ones."""
+    dtypes = STATIC_DTYPES
     arrays = [array(f"a_{dtype}", Axis(stride=1), dtype=dtype) for dtype in sorted(dtypes)]
     scalars = [symbol(f"s_{dtype}", dtype=dtype) for dtype in sorted(dtypes)]
     parameters = {f"a_{dtype}": field(K, dtype=dtype) for dtype in dtypes}
@@ -101,6 +101,7 @@ PROGRAMS = {
     "types": _types(),
     "shapes": _shapes(),
     "calling": (CALLING.sdfg, CALLING.program),
+    "waves": (WAVES.sdfg, WAVES.program),
     "reach": (reaching.SDFG, reaching.PROGRAM),
     "padded": (PADDED_SDFG, PADDED_PROGRAM),
 }
@@ -176,11 +177,12 @@ def test_guarded_calls(flags: str, build_of: Callable[[str, str], Build]) -> Non
 
 
 @pytest.mark.parametrize("flags", BUILDS)
-def test_callbacks(flags: str, build_of: Callable[[str, str], Build]) -> None:
-    build = build_of("calling", flags)
-    (build.folder / "calling.c").write_text(CALLING.source, encoding="utf-8")
-    build.c(CALLING.sdfg.library, "calling.c", "-shared", "-fopenmp")
-    done = run(build.host(HERE / "callbacks.f90"))
+@pytest.mark.parametrize(("program", "host"), [(CALLING, "callbacks"), (WAVES, "waves")])
+def test_callbacks(program: CallingProgram, host: str, flags: str, build_of: Callable[[str, str], Build]) -> None:
+    build = build_of(program.sdfg.name, flags)
+    (build.folder / "calling.c").write_text(program.source, encoding="utf-8")
+    build.c(program.sdfg.library, "calling.c", "-shared", "-fopenmp")
+    done = run(build.host(HERE / f"{host}.f90"))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

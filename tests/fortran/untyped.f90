@@ -23,6 +23,7 @@ program untyped
     real(c_double) :: vn(EDGES, LEVELS), x_0(LEVELS), cube(EDGES, LEVELS, 2), high(1, 1, 1, 1, 1, 1, 1)
     real(c_float) :: single(EDGES, LEVELS)
     complex(c_double) :: complex(EDGES, LEVELS)
+    character(kind=c_char) :: letters(EDGES, LEVELS)
     integer(c_int64_t) :: wide(EDGES, 2)
     logical(c_bool) :: flag = .true.
     integer(c_int32_t) :: table(EDGES, 2) = 0
@@ -37,6 +38,8 @@ program untyped
     call whole(program, single, x_0, 1, 1.0, flag, vn, vn, table, stat, errmsg)
     call refused("Argument 'vn' of program 'whole' must have dtype 'float64', not 'float32'.")
     call whole(program, complex, x_0, 1, 1.0, flag, vn, vn, table, stat, errmsg)
+    call refused("...'float64', not 'complex128'.")
+    call whole(program, letters, x_0, 1, 1.0, flag, vn, vn, table, stat, errmsg)
     call refused("...'float64', not 'unknown dtype'.")
     call whole(program, vn, x_0, 1, 1.0, flag, vn, vn, wide, stat, errmsg)
     call refused("...'int32', not 'int64'.")

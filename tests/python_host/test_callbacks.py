@@ -48,6 +48,8 @@ def limits(dtype: DType) -> list[Any]:
         return [False, True, True]
     if dtype.startswith("float"):
         return [np.finfo(dtype).max, -0.1, math.inf]
+    if dtype.startswith("complex"):
+        return [complex(np.finfo(dtype).max, -0.0), 0.1 - 0.2j, complex(-math.inf, 1)]
     return [np.iinfo(dtype).min, np.iinfo(dtype).max, 1]
 
 
@@ -65,7 +67,7 @@ def test_scalars_of_every_dtype(every: _host.Program, dtype: DType) -> None:
     got: list[Any] = []
     found = call_every(every, **{f"f_{dtype}": lambda value: got.append(value) or value})[f"out_{dtype}"]
     expected = np.array(limits(dtype), dtype)
-    kind = bool if dtype == "bool" else float if dtype.startswith("float") else int
+    kind = type(np.dtype(dtype).type(0).item())
     assert [type(value) for value in got] == [kind] * 3
     assert got == expected.tolist()
     assert found.tobytes() == expected.tobytes()
@@ -88,6 +90,9 @@ def test_results_may_be_numpy_scalars(every: _host.Program, dtype: DType) -> Non
         ("float64", "1", "must return a scalar of 'float64', not 'str'"),
         ("float32", np.zeros(2), "must return a scalar of 'float32', not 'numpy.ndarray'"),
         ("int32", 1.5, "must return a scalar of 'int32', not 'float'"),
+        ("complex64", 1e300j, "has returned 1e+300j, which does not fit 'complex64'"),
+        ("complex128", "1j", "must return a scalar of 'complex128', not 'str'"),
+        ("float64", 1j, "must return a scalar of 'float64', not 'complex'"),
         ("bool", 1, "must return a scalar of 'bool', not 'int'"),
         ("int64", (1,), "must return a scalar of 'int64', not 'tuple'"),
     ],

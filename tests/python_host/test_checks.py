@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.dtypes import DType
+from gtstub.signature.dtypes import SCALAR_DTYPES, DType
 from gtstub.signature.model import Axis, Dimension
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.checkout import ROOT
@@ -127,10 +127,7 @@ def test_nan_and_limits_together_name_what_was_violated(program: _host.Program) 
     assert message(text, plant, program, make(zeros()), make(zeros()), 3, 1, 4.5) == ""
 
 
-DTYPES: tuple[DType, ...] = get_args(DType)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", SCALAR_DTYPES)
 def test_every_dtype(dtype: DType, tmp_path: Path, toolchain: Toolchain) -> None:
     loaded = _host.load(*build_plant(tmp_path, toolchain, f"plant_{dtype}", dtype))
     type_ = np.dtype(dtype).type
@@ -146,6 +143,14 @@ def test_every_dtype(dtype: DType, tmp_path: Path, toolchain: Toolchain) -> None
             error = message(text, plant, loaded, make(zero), make(long), 0, place, type_(1))
             assert f" at Edge 0, K {place} after the call; check 'max *=0' refuses 1 of 300 elements" in error
             long[0, place] = 0
+    if dtype.startswith("complex"):
+        assert found("nan; range *=-1:1", type_(1 - 1j)) == ""
+        assert found("max *=0", type_(0.1j)) == "(0+0.1j)"
+        assert found("min *=0", type_(2 - 0.1j)) == "(2-0.1j)"
+        assert found("nan", type_(complex(1, NAN))) == "(1+nanj)"
+        assert found("nan", type_(complex(NAN, -math.inf))) == "(nan-infj)"
+        assert found("range *=-1:1", type_(complex(NAN, 0.5))) == ""
+        return
     if dtype == "bool":
         assert found("max *=0", type_(1)) == "True"
         assert found("nan; max *=0.5", type_(0)) == ""

@@ -16,7 +16,7 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.dtypes import DTYPES
+from gtstub.signature.dtypes import STATIC_DTYPES as DTYPES
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import EK, LEVELS, Bound, check_refused, edge_field, good_arguments
 from tests.support.signatures import program, scalar, sdfg, symbol

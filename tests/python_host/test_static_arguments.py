@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.signature.dtypes import DType
+from gtstub.signature.dtypes import STATIC_DTYPES, DType
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import Bound
 from tests.support.signatures import program, scalar, sdfg, symbol, tuple_of, with_static
 
 pytestmark = pytest.mark.sanitizer
 
-VALUES: dict[str, Any] = {
-    dtype: True if dtype == "bool" else 0.1 if "float" in dtype else 7 for dtype in get_args(DType)
-}
+VALUES: dict[str, Any] = {dtype: True if dtype == "bool" else 0.1 if "float" in dtype else 7 for dtype in STATIC_DTYPES}
 VALUES |= {"nan": math.nan, "zero": 0.0, "single_nan": math.nan, "large": 2**64 - 1, "small": -(2**63)}
-DTYPES: dict[str, DType] = {dtype: dtype for dtype in get_args(DType)}
+DTYPES: dict[str, DType] = {dtype: dtype for dtype in STATIC_DTYPES}
 DTYPES |= {"nan": "float64", "zero": "float64", "single_nan": "float32", "large": "uint64", "small": "int64"}
 
 PROGRAM = with_static(

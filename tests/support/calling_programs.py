@@ -7,12 +7,12 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from gtstub import _host
-from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.dtypes import NAMES, SCALAR_DTYPES, DType
 from gtstub.signature.model import (
     ArrayArgument,
     Axis,
@@ -40,7 +40,7 @@ from tests.support.signatures import (
 )
 from tests.support.stubs import build_stub
 
-DTYPES: tuple[DType, ...] = get_args(DType)
+DTYPES: tuple[DType, ...] = SCALAR_DTYPES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +68,8 @@ class CallingProgram:
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "gtstub/complex.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -257,3 +257,70 @@ def crc16(data: dace.uint8[N], polynomial: dace.uint16 = 0x8408):
             if last:
                 crc = crc ^ polynomial
     return crc ^ 0xFFFF
+
+
+# --- Complex numbers --------------------------------------------------------------------------------------------------
+
+
+@gtstub.program
+@dace.program
+def mandelbrot(
+    left: dace.float64,
+    right: dace.float64,
+    low: dace.float64,
+    high: dace.float64,
+    sweeps: dace.int64,
+    far: dace.float64,
+    where: dace.complex128[N, M],
+    escaped: dace.int64[N, M],
+):
+    """The last value of each point, and after how many sweeps it was far away, or 0."""
+    for i, j in dace.map[0:N, 0:M]:
+        where[i, j] = left + j * (right - left) / (M - 1) + (low + i * (high - low) / (N - 1)) * 1j
+    value = np.zeros((N, M), dtype=dace.complex128)
+    for sweep in range(sweeps):
+        is_near = np.less(np.absolute(value), far)
+        for i, j in dace.map[0:N, 0:M]:
+            if is_near[i, j]:
+                escaped[i, j] = sweep
+                value[i, j] = value[i, j] ** 2 + where[i, j]
+    for i, j in dace.map[0:N, 0:M]:
+        if escaped[i, j] == sweeps - 1:
+            escaped[i, j] = 0
+    return value
+
+
+@gtstub.program
+@dace.program
+def self_energies(
+    neighbor: dace.int32[I, J],
+    gradient: dace.complex128[I, J, K, L, L],
+    electrons: dace.complex128[M, N, I, L, L],
+    phonons: dace.complex128[T, H, I, J, K, K],
+    energies: dace.complex128[M, N, I, L, L],
+):
+    """Electrons that are scattered by phonons of each frequency."""
+    for k in range(M):
+        for e in range(N):
+            for q in range(T):
+                for w in range(H):
+                    for i in range(K):
+                        for j in range(K):
+                            for a in range(I):
+                                for b in range(J):
+                                    if e - w >= 0:
+                                        left = electrons[k, e - w, neighbor[a, b]] @ gradient[a, b, i]
+                                        right = gradient[a, b, j] * phonons[q, w, a, b, i, j]
+                                        energies[k, e, a] += left @ right
+
+
+@gtstub.program
+@dace.program
+def fourier(x: dace.complex64[N]):
+    """A discrete Fourier transform, without a fast algorithm."""
+    y = np.zeros((N,), dtype=dace.complex64)
+    for i in range(N):
+        for j in range(N):
+            angle = -2.0 * np.pi * ((i * j) % N) / N
+            y[i] += x[j] * dace.complex64(np.cos(angle) + 1j * np.sin(angle))
+    return y

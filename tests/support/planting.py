@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtstub import _host
-from gtstub.signature.dtypes import DType
+from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import Field, domain
@@ -27,6 +27,8 @@ SOURCE = """
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "gtstub/complex.h"
 
 #pragma GCC visibility push(default)
 extern void *__dace_init_NAME(void);
@@ -84,7 +86,7 @@ def signatures(name: str, dtype: DType) -> tuple[SdfgSignature, ProgramSignature
 
 
 def c_type(dtype: DType) -> str:
-    return {"bool": "bool", "float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
+    return NAMES[dtype].c
 
 
 def plant_library(folder: Path, name: str = "plant", dtype: DType = "float64", command: Sequence[str] = ()) -> Path:

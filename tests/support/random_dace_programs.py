@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.dtypes import DTYPES, STATIC_DTYPES, DType
 from tests.support.random_programs import Number, numbers
 
 SYMBOLS: dict[str, DType] = {"N": "int32", "M": "int32", "K": "int64", "L": "int64"}
@@ -236,6 +236,7 @@ def _tuple(texts: tuple[str, ...]) -> str:
 # --- Drawing ----------------------------------------------------------------------------------------------------------
 
 dtypes = st.sampled_from(DTYPES)
+logged_dtypes = st.sampled_from(STATIC_DTYPES)  # `log` has real numbers
 
 
 def sizes(names: list[str]) -> st.SearchStrategy[str]:
@@ -293,7 +294,7 @@ def random_dace_programs(draw: st.DrawFn) -> RandomDaceProgram:
     drawn = tuple(draw(arrays(name, names, symbols)) for name in "abcd"[: draw(st.integers(1, 4))])
     scalars = []
     for name in "pqr"[: draw(st.integers(0, 3))]:
-        dtype = draw(dtypes)
+        dtype = draw(logged_dtypes)
         scalars.append((name, dtype, draw(numbers(dtype))))
     parameters = [*(each.name for each in drawn), *(name for name, _, _ in scalars)]
     keyword_only = frozenset(draw(st.sets(st.sampled_from(parameters), max_size=2)))
@@ -305,7 +306,7 @@ def random_dace_programs(draw: st.DrawFn) -> RandomDaceProgram:
     globals_ = []
     if draw(st.integers(0, 3)) == 0:
         shape = tuple(str(draw(st.integers(1, 3))) for _ in range(draw(st.integers(1, 2))))
-        globals_ = [Array("constant_table", draw(dtypes), shape, _evaluated(contiguous(shape)), is_plain=True)]
+        globals_ = [Array("constant_table", draw(logged_dtypes), shape, _evaluated(contiguous(shape)), is_plain=True)]
     results = []
     for number in range(draw(st.sampled_from((0, 0, 1, 2)))):
         shape = tuple(

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.dtypes import STATIC_DTYPES, DType
 from gtstub.signature.model import (
     Access,
     Argument,
@@ -165,7 +165,7 @@ def field_values(draw: st.DrawFn, dtype: DType, dims: tuple[str, ...]) -> FieldV
 
 # --- Types ------------------------------------------------------------------------------------------------------------
 
-dtypes = st.sampled_from(DTYPES)
+dtypes = st.sampled_from(STATIC_DTYPES)
 field_types = st.builds(
     FieldType, dtypes, st.lists(st.sampled_from(DIMS), min_size=0, max_size=4, unique=True).map(tuple)
 )

@@ -19,6 +19,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 
@@ -131,7 +132,7 @@ def build_library(source: str, output: Path, command: Sequence[str]) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     text = output.with_suffix(".c")
     text.write_text(source, encoding="utf-8")
-    flags = ("-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
+    flags = ("-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-I", str(INCLUDE))
     subprocess.run([*command, *flags, "-o", str(output), str(text)], check=True)
     return output
 
@@ -157,7 +158,7 @@ def _init_arguments(signature: SdfgSignature) -> list[Argument]:
 
 def _null_lines(signature: SdfgSignature) -> Iterator[str]:
     name, init = signature.name, _init_arguments(signature)
-    yield "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>"
+    yield '#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include "gtstub/complex.h"'
     yield '#define EXPORT __attribute__((visibility("default")))'
     yield f"EXPORT void *__dace_init_{name}({_parameters((), init)}) {{ static int handle; return &handle; }}"
     yield f"EXPORT int __dace_exit_{name}(void *handle) {{ return handle == NULL; }}"
@@ -179,6 +180,8 @@ _RECORDING_HEAD = """\
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "gtstub/complex.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -42,6 +42,7 @@ def source() -> str:
 #include <stddef.h>
 #include <stdio.h>
 
+#include "gtstub/complex.h"
 #include "gtstub/gtstub.h"
 #include "gtstub/stub.h"
 

@@ -286,7 +286,7 @@ def _element(dtype: str | Mapping[str, Any]) -> int | None:
     return None
 
 
-_OTHER_TYPES = {"bool_": 1, "float16": 2, "complex64": 8, "complex128": 16}
+_OTHER_TYPES = {"bool_": 1}
 
 
 def _fits_registers(size: ast.expr | None, constants: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from gtstub.codegen.output import C_COMMENT, sign
 from gtstub.install import TEMPLATES
 from gtstub.plan.model import CallPlan, StaticLeaf
 from gtstub.plan.wording import indices_used
-from gtstub.signature.dtypes import NAMES
+from gtstub.signature.dtypes import NAMES, DType
 
 
 def render(
@@ -87,17 +87,24 @@ def environment() -> jinja2.Environment:
 
 def literal(leaf: StaticLeaf) -> str:
     """The value of a static argument as a C literal: exact, and accepted by all compilers without warnings."""
-    match leaf.value:
+    return _literal(leaf.dtype, leaf.value)
+
+
+def _literal(dtype: DType, value: bool | int | float | complex) -> str:
+    match value:
         case bool():
-            return "true" if leaf.value else "false"
+            return "true" if value else "false"
         case float() as number:
-            suffix = "f" if leaf.dtype == "float32" else ""
+            suffix = "f" if dtype == "float32" else ""
             if math.isnan(number):
                 return f'__builtin_nan{suffix}("")'
             if math.isinf(number):
                 return f"{'-' if number < 0 else ''}__builtin_inf{suffix}()"
             return f"{number!r}{suffix}"
+        case complex() as number:
+            part: DType = "float32" if dtype == "complex64" else "float64"
+            return f"__builtin_complex({_literal(part, number.real)}, {_literal(part, number.imag)})"
         case integer:
             if integer == -(2**63):
                 return "INT64_MIN"
-            return f"{integer}u" if leaf.dtype.startswith("u") else f"{integer}"
+            return f"{integer}u" if dtype.startswith("u") else f"{integer}"

@@ -24,6 +24,7 @@ from gtstub.granule.description import (
     GranuleScalar,
     GranuleStep,
     HookCall,
+    Number,
     Variable,
 )
 from gtstub.granule.memory import Layout, section_of
@@ -31,6 +32,7 @@ from gtstub.granule.naming import Names, check_names, layout_of, reserved_names
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf, StaticLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.signature.dtypes import COMPLEX_DTYPES
 from gtstub.util.callables import title
 
 
@@ -266,7 +268,8 @@ class _Collector:
         return dataclasses.replace(value, origin=origin if any(origin) else ())
 
     def _value(self, place: _Place, leaf: ScalarLeaf, given: Any) -> Constant | Variable:
-        value = Constant(leaf.dtype, _number(given))
+        number = _number(given)
+        value = Constant(leaf.dtype, complex(number) if leaf.dtype in COMPLEX_DTYPES else number)
         if leaf.path not in self._scalars:
             return value
         first, at = self._values.setdefault(leaf.path, (value, place))
@@ -362,12 +365,13 @@ def _layouts(action: Any, place: _Place) -> Iterator[Layout]:
         yield layout
 
 
-def _number(value: Any) -> bool | int | float:
+def _number(value: Any) -> Number:
     """A scalar of Python or numpy, or the element of a zero-dimensional field."""
-    while not isinstance(value, bool | int | float):
+    while not isinstance(value, bool | int | float | complex):
         value = value.item() if hasattr(value, "item") else value.as_scalar()
-    type_ = next(each for each in (bool, int, float) if isinstance(value, each))  # not numpy.float64, which is a float
-    return type_(value)
+    # Not numpy.float64, which is a float.
+    type_: Any = next(each for each in (bool, int, float, complex) if isinstance(value, each))
+    return type_(value)  # type: ignore[no-any-return]
 
 
 def _described(array: _Array) -> GranuleArray:

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gtstub.signature.documents import parse, plain
-from gtstub.signature.dtypes import DType
+from gtstub.signature.dtypes import COMPLEX_DTYPES, DType
+
+Number = bool | int | float | complex
 
 FILE = "granule.json"
 SCHEMA = "gtstub/granule/1"
@@ -63,7 +65,7 @@ class Constant:
     """The value of a scalar that the host cannot change."""
 
     dtype: DType
-    value: bool | int | float
+    value: Number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +145,7 @@ class GranuleScalar:
     name: str
     argument: str
     dtype: DType
-    value: bool | int | float
+    value: Number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,6 +163,14 @@ class Description:
     def arguments(self) -> tuple[GranuleArray, ...]:
         """The arrays that the host passes, in their order."""
         return tuple(array for array in self.arrays if array.is_argument)
+
+    @property
+    def has_complex(self) -> bool:
+        """Whether C needs the types of complex numbers, for scalars."""
+        values = (each.value for step in self.steps for call in step.calls for each in call.arguments)
+        constants = (value for value in values if isinstance(value, Constant))
+        dtypes = (*(each.dtype for each in self.scalars), *(each.dtype for each in constants))
+        return not set(COMPLEX_DTYPES).isdisjoint(dtypes)
 
     @property
     def has_tables(self) -> bool:
@@ -208,6 +218,8 @@ def _value(item: Mapping[str, Any] | None) -> ArrayValue | Constant | Variable |
     return ArrayValue(item["array"], tuple(item["origin"]), None if section is None else Section(**_tuples(section)))
 
 
-def _number(value: Any) -> bool | int | float:
-    """JSON has neither infinities nor NaN, which are texts."""
+def _number(value: Any) -> Number:
+    """JSON has neither infinities nor NaN, which are texts, nor complex numbers, which are lists of both parts."""
+    if isinstance(value, list):
+        return complex(*map(float, value))
     return float(value) if isinstance(value, str) else value

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gtstub.abi import MAX_RANK
 from gtstub.errors import GranuleError
-from gtstub.granule.description import Description, GranuleStep
+from gtstub.granule.description import Description, GranuleScalar, GranuleStep
 from gtstub.granule.memory import Layout
 from gtstub.recorded.runtime import Array, refusal, runtime
 from gtstub.signature.dtypes import DTYPES, NUMBERS
@@ -28,6 +28,21 @@ class Hook(ctypes.Structure):
     """`gts_hook`."""
 
     _fields_ = (("function", Function), ("data", ctypes.c_void_p))
+
+
+class Complex64(ctypes.Structure):
+    """`gts_complex64`."""
+
+    _fields_ = (("real", ctypes.c_float), ("imaginary", ctypes.c_float))
+
+
+class Complex128(ctypes.Structure):
+    """`gts_complex128`."""
+
+    _fields_ = (("real", ctypes.c_double), ("imaginary", ctypes.c_double))
+
+
+COMPLEX: Mapping[str, Any] = {"complex64": Complex64, "complex128": Complex128}
 
 
 class Library:
@@ -62,7 +77,7 @@ class Library:
     def run(self, step: GranuleStep) -> None:
         """Runs a step with the scalars of the export."""
         scalars = [self._description.scalars[each] for each in step.scalars]
-        values = [np.ctypeslib.as_ctypes_type(np.dtype(each.dtype))(each.value) for each in scalars]
+        values = [_scalar(each) for each in scalars]
         self._check(self._function(step.name)(self._handle, *values))
 
     def array(self, name: str) -> npt.NDArray[Any]:
@@ -78,6 +93,13 @@ class Library:
     def _check(self, status: int) -> None:
         if status != 0:
             raise GranuleError(str(refusal()))
+
+
+def _scalar(scalar: GranuleScalar) -> Any:
+    """A scalar as ctypes passes it: a complex number as a struct of its parts, which the ABIs do not tell apart."""
+    if isinstance(scalar.value, complex):
+        return COMPLEX[scalar.dtype](scalar.value.real, scalar.value.imag)
+    return np.ctypeslib.as_ctypes_type(np.dtype(scalar.dtype))(scalar.value)
 
 
 def _array(array: npt.NDArray[Any]) -> Array:

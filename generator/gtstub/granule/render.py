@@ -12,6 +12,7 @@ from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.hosts.fortran import TYPES
 from gtstub.codegen.output import C_COMMENT, sign
 from gtstub.codegen.render import environment
+from gtstub.errors import GranuleError
 from gtstub.granule.description import Call, Description, GranuleArray
 from gtstub.signature.dtypes import DType
 
@@ -90,6 +91,8 @@ def _fortran(granule: Description) -> FortranGranule:
 
 
 def _type(dtype: DType) -> str:
+    if dtype not in TYPES:
+        raise GranuleError(f"A granule cannot have an array of dtype '{dtype}', which Fortran lacks.")
     type_, kind = TYPES[dtype]
     return f"{type_}({kind})"
 

@@ -121,7 +121,8 @@ def _value(slot: Slot, given: Mapping[str, object], layouts: Sequence[Layout]) -
     match slot.source:
         case Value(leaf=leaf):
             value = given[leaf.path]
-            return int(value.value) if isinstance(value, Constant) and value.dtype in INDEX_TYPES else None
+            number = value.value if isinstance(value, Constant) and value.dtype in INDEX_TYPES else None
+            return int(number) if isinstance(number, int) else None
         case AxisValue(leaf=field):
             array = given[field.path]
             return _axis_value(slot.source, array, layouts[array.array]) if isinstance(array, ArrayValue) else None

@@ -23,7 +23,14 @@ from gtstub.plan.model import (
 )
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.dtypes import INDEX, DType
-from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, Requirement, ScalarArgument
+from gtstub.signature.model import (
+    INDEX_TYPES,
+    Argument,
+    ArrayArgument,
+    CallbackArgument,
+    Requirement,
+    ScalarArgument,
+)
 
 METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
 """The type of each metric that gt4py adds, and whether it is an array."""
@@ -61,7 +68,7 @@ class Connection:
         """The slots that the handle depends on, which the runtime compares as integers."""
         slots = self.slots_named(self._signatures.sdfg.memory_symbols)
         for slot in slots:
-            if slot.dtype.startswith("float"):
+            if slot.dtype not in INDEX_TYPES:
                 raise self._signatures.refusal(f"memory symbol '{slot.name}' has dtype '{slot.dtype}', not an integer")
         return slots
 

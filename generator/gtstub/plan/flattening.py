@@ -22,7 +22,7 @@ from gtstub.plan.model import (
     walk,
 )
 from gtstub.plan.signatures import Signatures
-from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.dtypes import NAMES, SCALAR_DTYPES, STATIC_DTYPES, DType
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
     ArrayArgument,
@@ -93,6 +93,8 @@ class Flattening:
     def _static(self, name: str, path: str, dtype: DType) -> StaticLeaf:
         if name in self._signatures.arguments:
             raise self._signatures.refusal(f"'{path}' is static in the program, but an argument of the SDFG")
+        if dtype not in STATIC_DTYPES:
+            raise self._signatures.refusal(f"static argument '{path}' has dtype '{dtype}', which cannot be compiled in")
         value = self._signatures.statics[name]
         fitted = fit(dtype, value)
         if fitted is None:
@@ -108,6 +110,7 @@ class Flattening:
             kind = "an array" if isinstance(argument, ArrayArgument) else "a callback"
             raise self._signatures.refusal(f"'{path}' is a scalar in the program, but {kind} in the SDFG")
         self._check_dtype(path, dtype, argument.dtype)
+        self._check_scalar(path, dtype)
         return ScalarLeaf(len(self._leaves), name, path, dtype, is_field)
 
     def _callback(self, name: str, path: str) -> CallbackLeaf | Unused:
@@ -116,6 +119,9 @@ class Flattening:
             return Unused(path)
         if not isinstance(argument, CallbackArgument):
             raise self._signatures.refusal(f"'{path}' is a callback in the program, but not in the SDFG")
+        for value in (*argument.arguments, *argument.results):
+            if not value.shape:
+                self._check_scalar(path, value.dtype)
         return CallbackLeaf(len(self._leaves), name, path, argument.arguments, argument.results, argument.is_parallel)
 
     def _field(self, name: str, path: str, type_: FieldType) -> FieldLeaf | Unused:
@@ -208,6 +214,10 @@ class Flattening:
     def _check_dtype(self, path: str, program: DType, sdfg: DType) -> None:
         if program != sdfg:
             raise self._signatures.refusal(f"'{path}' has dtype '{program}' in the program, but '{sdfg}' in the SDFG")
+
+    def _check_scalar(self, path: str, dtype: DType) -> None:
+        if dtype not in SCALAR_DTYPES:
+            raise self._signatures.refusal(f"'{path}' has a scalar of dtype '{dtype}', which only arrays may have")
 
     def _check_rank(self, path: str, program: int, sdfg: int) -> None:
         if program != sdfg:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator
 from typing import ClassVar
 
-from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.dtypes import COMPLEX_DTYPES, NAMES, DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
 from gtstub.signature.model import (
@@ -508,6 +508,13 @@ class CallPlan:
         every = (*self.slots, *self.symbols)
         slots = (slot for slot in every if slot not in first and slot.is_stored)
         return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
+
+    @property
+    def has_complex(self) -> bool:
+        """Whether C needs the types of complex numbers."""
+        values = (value for leaf in self.callbacks for value in (*leaf.arguments, *leaf.results))
+        dtypes = (each.dtype for part in (self.slots, self.scalars, values) for each in part)
+        return not set(COMPLEX_DTYPES).isdisjoint(dtypes)
 
     @property
     def checked_bytes(self) -> int:

@@ -100,7 +100,7 @@ def _array(value: Any) -> Any:
 def _is_scalar(value: Any) -> bool:
     import numpy as np
 
-    return isinstance(value, bool | int | float | np.generic)
+    return isinstance(value, bool | int | float | complex | np.generic)
 
 
 def _restore(fields: Iterable[_Field], arrays: Iterable[Any]) -> None:

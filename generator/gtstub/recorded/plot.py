@@ -91,6 +91,9 @@ def ulp_distances(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarra
     """The distances of gts_distance() in the runtime, as float64; infinite for GTS_APART."""
     import numpy as np
 
+    if a.dtype.kind == "c":
+        parts: np.ndarray[Any, Any] = np.maximum(ulp_distances(a.real, b.real), ulp_distances(a.imag, b.imag))
+        return parts
     if a.dtype.kind != "f":
         return np.where(a == b, 0.0, np.inf)
     integer = np.dtype(f"i{a.dtype.itemsize}")

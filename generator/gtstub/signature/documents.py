@@ -60,7 +60,10 @@ def digest(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of a signature as JSON has it; what is None is left out, and expressions and infinities are texts."""
+    """
+    A value as JSON has it: what is None is left out, expressions and infinities are texts, and complex numbers are
+    lists of both parts.
+    """
     if isinstance(value, Expression | model.Condition):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -68,6 +71,8 @@ def plain(value: Any) -> Any:
         return kind | {name: plain(item) for name, item in vars(value).items() if item is not None}
     if isinstance(value, tuple):
         return [plain(item) for item in value]
+    if isinstance(value, complex):
+        return [plain(value.real), plain(value.imag)]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

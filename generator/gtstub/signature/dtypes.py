@@ -7,11 +7,34 @@ from collections.abc import Mapping
 from struct import calcsize
 from typing import Literal, get_args
 
-DType = Literal["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+DType = Literal[
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+    "float16",
+    "complex64",
+    "complex128",
+]
 """numpy's names."""
 
 DTYPES: tuple[DType, ...] = get_args(DType)
 """In the order of the enumeration `gts_dtype` in gtstub.h."""
+
+STATIC_DTYPES: tuple[DType, ...] = DTYPES[: DTYPES.index("float64") + 1]
+"""The types of scalars that can be compiled in, which are those of gt4py."""
+
+COMPLEX_DTYPES: tuple[DType, ...] = ("complex64", "complex128")
+
+SCALAR_DTYPES: tuple[DType, ...] = (*STATIC_DTYPES, *COMPLEX_DTYPES)
+"""The types of scalars: DaCe passes a single float16 as a struct of its own, which C and Fortran cannot name."""
 
 INDEX: DType = "int32"
 """gt4py's type of the symbols of sizes, strides and domains."""
@@ -46,6 +69,9 @@ NAMES: Mapping[str, Names] = {
     "uint64": Names("uint64_t", "Q", 3),
     "float32": Names("float", "f", 4),
     "float64": Names("double", "d", 5),
+    "float16": Names("uint16_t", "e", None),
+    "complex64": Names("gts_complex64", "2f", None),
+    "complex128": Names("gts_complex128", "2d", None),
 }
 
 

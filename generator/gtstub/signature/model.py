@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal, get_args
 
 from gtstub.errors import SignatureError
-from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
 
@@ -347,11 +347,15 @@ class SdfgSignature:
     shapes: Shapes | None = None
 
 
-def checked_dtype(owner: str, argument: str, name: str) -> DType:
-    """`name` as an element type; raises SignatureError for `argument` of `owner`, a program or SDFG, if it is none."""
-    if name not in DTYPES:
+def checked_dtype(owner: str, argument: str, name: str, *, is_scalar: bool = False) -> DType:
+    """
+    `name` as an element type, or as the type of a scalar. Raises SignatureError for `argument` of `owner`, a program or
+    SDFG, if it is none.
+    """
+    allowed = SCALAR_DTYPES if is_scalar else DTYPES
+    if name not in allowed:
         raise SignatureError(
-            f"Argument '{argument}' of {owner} must have one of the element types {', '.join(map(repr, DTYPES))},"
+            f"Argument '{argument}' of {owner} must have one of the element types {', '.join(map(repr, allowed))},"
             f" but has '{name}'."
         )
     return name

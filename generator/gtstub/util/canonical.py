@@ -27,7 +27,8 @@ def sha256(data: bytes) -> str:
 def plain(value: Any) -> Any:
     """
     A value as a manifest holds it. Tuples become lists, sets become sorted lists, numpy scalars become Python
-    scalars, and infinities and NaN become text, as in the program signature. Raises TypeError for any other type.
+    scalars, infinities and NaN become text, as in the program signature, and so do complex numbers. Raises TypeError
+    for any other type.
     """
     match value:
         case None | bool() | str():
@@ -42,6 +43,8 @@ def plain(value: Any) -> Any:
             return int(value)
         case float():
             return float(value) if math.isfinite(value) else str(float(value))
+        case complex():
+            return str(complex(value))
     if hasattr(value, "item"):
         return plain(value.item())
     raise TypeError(f"'{type(value).__name__}' cannot be part of the manifest of a cache entry.")

@@ -34,6 +34,12 @@ static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
         return (CFI_type_t)CFI_type_float;
     case GTS_FLOAT64:
         return (CFI_type_t)CFI_type_double;
+    case GTS_COMPLEX64:
+        return (CFI_type_t)CFI_type_float_Complex;
+    case GTS_COMPLEX128:
+        return (CFI_type_t)CFI_type_double_Complex;
+    case GTS_FLOAT16: /* which Fortran does not have: no module takes such an array */
+        break;
     }
     return (CFI_type_t)CFI_type_other;
 }
@@ -44,9 +50,9 @@ static inline gts_dtype gts_fortran_dtype(CFI_type_t type, gts_dtype expected)
     if (type == gts_fortran_type(expected))
         return expected;
     gts_dtype dtype = GTS_BOOL;
-    while (dtype <= GTS_FLOAT64 && type != gts_fortran_type(dtype))
+    while (dtype <= GTS_COMPLEX128 && (dtype == GTS_FLOAT16 || type != gts_fortran_type(dtype)))
         ++dtype;
-    return dtype <= GTS_FLOAT64 ? dtype : (gts_dtype)0;
+    return dtype <= GTS_COMPLEX128 ? dtype : (gts_dtype)0;
 }
 
 #endif

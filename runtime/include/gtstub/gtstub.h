@@ -38,7 +38,7 @@ extern "C" {
 #define GTS_EXPORT __attribute__((visibility("default")))
 #endif
 
-/** Element types, numbered as gt4py's ScalarKind numbers them. */
+/** Element types. Those up to GTS_FLOAT64 are numbered as gt4py's ScalarKind numbers them. */
 typedef enum gts_dtype {
     GTS_BOOL = 1,
     GTS_INT8,
@@ -50,7 +50,10 @@ typedef enum gts_dtype {
     GTS_INT64,
     GTS_UINT64,
     GTS_FLOAT32,
-    GTS_FLOAT64
+    GTS_FLOAT64,
+    GTS_FLOAT16, /**< of arrays alone */
+    GTS_COMPLEX64,
+    GTS_COMPLEX128
 } gts_dtype;
 
 /** Devices that memory can be on, numbered as DLPack numbers them. */

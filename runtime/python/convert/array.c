@@ -6,10 +6,12 @@
 #include <numpy/ndarraytypes.h>
 
 static const unsigned char DTYPE_OF_TYPE_NUMBER[] = {
-    [NPY_BOOL] = GTS_BOOL,      [NPY_BYTE] = GTS_INT8,      [NPY_UBYTE] = GTS_UINT8,      [NPY_SHORT] = GTS_INT16,
-    [NPY_USHORT] = GTS_UINT16,  [NPY_INT] = GTS_INT32,      [NPY_UINT] = GTS_UINT32,      [NPY_LONG] = GTS_INT64,
-    [NPY_ULONG] = GTS_UINT64,   [NPY_LONGLONG] = GTS_INT64, [NPY_ULONGLONG] = GTS_UINT64, [NPY_FLOAT] = GTS_FLOAT32,
-    [NPY_DOUBLE] = GTS_FLOAT64,
+    [NPY_BOOL] = GTS_BOOL,          [NPY_BYTE] = GTS_INT8,        [NPY_UBYTE] = GTS_UINT8,
+    [NPY_SHORT] = GTS_INT16,        [NPY_USHORT] = GTS_UINT16,    [NPY_INT] = GTS_INT32,
+    [NPY_UINT] = GTS_UINT32,        [NPY_LONG] = GTS_INT64,       [NPY_ULONG] = GTS_UINT64,
+    [NPY_LONGLONG] = GTS_INT64,     [NPY_ULONGLONG] = GTS_UINT64, [NPY_FLOAT] = GTS_FLOAT32,
+    [NPY_DOUBLE] = GTS_FLOAT64,     [NPY_HALF] = GTS_FLOAT16,     [NPY_CFLOAT] = GTS_COMPLEX64,
+    [NPY_CDOUBLE] = GTS_COMPLEX128,
 };
 
 _Static_assert(sizeof(long) == 8 && sizeof(npy_intp) == sizeof(int64_t), "gtstub runs on LP64 machines");

@@ -25,7 +25,7 @@ bool gts_py_find_numpy(gts_py_state *state)
     if (module == NULL)
         return false;
     bool found = true;
-    for (gts_dtype i = GTS_BOOL; found && i <= GTS_FLOAT64; ++i) {
+    for (gts_dtype i = GTS_BOOL; found && i <= GTS_COMPLEX128; ++i) {
         Py_XSETREF(numpy->scalar[i], find_type(module, i == GTS_BOOL ? "bool_" : gts_dtype_name(i)));
         found = numpy->scalar[i] != NULL;
     }
@@ -49,11 +49,23 @@ static GTS_COLD int refuse_stride(const gts_py_argument *argument, int32_t axis,
                          stride, axis, itemsize);
 }
 
+/* Refuses an array that is not aligned to its element size, unless the parts of its complex numbers are aligned. */
+static GTS_COLD int check_parts(const gts_py_argument *argument, const gts_array *array, size_t itemsize)
+{
+    if (array->dtype < GTS_COMPLEX64)
+        return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "must be aligned to its element size %zu.", itemsize);
+    const size_t size = itemsize / 2; /* C and numpy ask for no more */
+    if (((uintptr_t)array->data & (size - 1)) != 0)
+        return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "must be aligned to the size %zu of the parts of its elements.",
+                             size);
+    return 0;
+}
+
 int gts_py_check_alignment(const gts_py_argument *argument, const gts_array *array)
 {
     const size_t itemsize = gts_dtype_size(array->dtype); /* a power of two */
     if (GTS_UNLIKELY(((uintptr_t)array->data & (itemsize - 1)) != 0))
-        return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "must be aligned to its element size %zu.", itemsize);
+        return check_parts(argument, array, itemsize);
     return 0;
 }
 

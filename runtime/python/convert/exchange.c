@@ -3,10 +3,10 @@
 
 #include "python/convert/convert.h"
 
-/* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float) and a size in bytes; 0 if there is none. */
+/* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float, 'c' complex) and a size in bytes; 0 if there is none. */
 static gts_dtype find_dtype(char kind, size_t size)
 {
-    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
+    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_COMPLEX128; ++dtype) {
         if (gts_dtype_name(dtype)[0] == kind && gts_dtype_size(dtype) == size)
             return dtype;
     }
@@ -175,7 +175,7 @@ static gts_device device_of(int32_t type)
 
 static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor, bool readonly, gts_array *array)
 {
-    static const char KINDS[] = {[0] = 'i', [1] = 'u', [2] = 'f', [6] = 'b'};
+    static const char KINDS[] = {[0] = 'i', [1] = 'u', [2] = 'f', [5] = 'c', [6] = 'b'};
     const uint8_t code = tensor->dtype.code;
     const gts_dtype dtype = code < sizeof KINDS && tensor->dtype.lanes == 1 && tensor->dtype.bits % 8 == 0
                                 ? find_dtype(KINDS[code], tensor->dtype.bits / 8)
@@ -277,13 +277,19 @@ static char kind_of_format(const char *format)
 {
     if (*format == '@' || *format == '=' || *format == '<')
         ++format;
+    const bool is_complex = *format == 'Z'; /* "Zf" and "Zd", which Python 3.14 calls "F" and "D" */
+    if (is_complex)
+        ++format;
     if (*format == '\0' || format[1] != '\0')
         return 0;
-    return *format == '?'                     ? 'b'
-           : strchr("bhilqn", *format)        ? 'i'
-           : strchr("BHILQN", *format)        ? 'u'
-           : *format == 'f' || *format == 'd' ? 'f'
-                                              : 0;
+    if (is_complex)
+        return strchr("fd", *format) ? 'c' : 0;
+    return *format == '?'              ? 'b'
+           : strchr("bhilqn", *format) ? 'i'
+           : strchr("BHILQN", *format) ? 'u'
+           : strchr("efd", *format)    ? 'f'
+           : strchr("FD", *format)     ? 'c'
+                                       : 0;
 }
 
 static int read_buffer(const gts_py_argument *argument, const Py_buffer *buffer, gts_array *array)

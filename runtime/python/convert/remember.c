@@ -81,11 +81,11 @@ static bool is_immutable(const gts_py_state *state, PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object))
         return true;
-    for (int dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
+    for (int dtype = GTS_BOOL; dtype <= GTS_COMPLEX128; ++dtype) {
         if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
             return true;
     }
-    return false;
+    return PyComplex_CheckExact(object);
 }
 
 void gts_py_keep(gts_py_program *self, uint32_t index, PyObject *object)

@@ -14,7 +14,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first bytes of an
 /* A numpy scalar of any dtype has its value directly after the object head. */
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
 _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
-                   offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,
+                   offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET &&
+                   offsetof(PyCFloatScalarObject, obval) == OBVAL_OFFSET &&
+                   offsetof(PyCDoubleScalarObject, obval) == OBVAL_OFFSET,
                "numpy's scalars have heads of different sizes");
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
@@ -47,6 +49,13 @@ static GTS_COLD int refuse_float(const gts_py_argument *argument, double number)
 {
     char value[32];
     (void)PyOS_snprintf(value, sizeof value, "%g", number);
+    return refuse_value(argument, value);
+}
+
+static GTS_COLD int refuse_complex(const gts_py_argument *argument, Py_complex number)
+{
+    char value[64];
+    (void)PyOS_snprintf(value, sizeof value, "(%g%+gj)", number.real, number.imag);
     return refuse_value(argument, value);
 }
 
@@ -110,6 +119,40 @@ static int read_index(const gts_py_argument *argument, PyObject *object, void *v
     return status;
 }
 
+/* ---- Complex numbers ------------------------------------------------------------------------------------------- */
+
+static int store_complex(const gts_py_argument *argument, Py_complex number, void *value)
+{
+    if (argument->dtype == GTS_COMPLEX128) {
+        memcpy(value, &number, sizeof number);
+        return 0;
+    }
+    const float narrow[] = {(float)number.real, (float)number.imag};
+    if ((isinf(narrow[0]) && !isinf(number.real)) || (isinf(narrow[1]) && !isinf(number.imag)))
+        return refuse_complex(argument, number);
+    memcpy(value, narrow, sizeof narrow);
+    return 0;
+}
+
+/* Reads a number that is complex itself. Those of numpy may be longer than two doubles. */
+static int read_complex(const gts_py_argument *argument, PyObject *object, void *value)
+{
+    const gts_py_numpy *const numpy = &argument->state->numpy;
+    if (!PyComplex_Check(object) && (numpy->ndarray == NULL || !PyObject_TypeCheck(object, numpy->complexfloating)))
+        return refuse_type(argument, object);
+    const Py_complex number = PyComplex_AsCComplex(object);
+    if (PyErr_Occurred())
+        return -1;
+    if (!PyComplex_Check(object) && (isinf(number.real) || isinf(number.imag))) {
+        PyObject *const converted = PyComplex_FromCComplex(number);
+        const int same = converted == NULL ? -1 : PyObject_RichCompareBool(object, converted, Py_EQ);
+        Py_XDECREF(converted);
+        if (same <= 0)
+            return same < 0 ? -1 : refuse_value(argument, "a number above 1.8e308");
+    }
+    return store_complex(argument, number, value);
+}
+
 /* ---- Floats ---------------------------------------------------------------------------------------------------- */
 
 static int store_float(const gts_py_argument *argument, double number, void *value)
@@ -118,6 +161,8 @@ static int store_float(const gts_py_argument *argument, double number, void *val
         *(double *)value = number;
         return 0;
     }
+    if (gts_is_complex(argument->dtype))
+        return store_complex(argument, (Py_complex){number, 0}, value);
     const float narrow = (float)number;
     if (GTS_UNLIKELY(isinf(narrow) && !isinf(number)))
         return refuse_float(argument, number);
@@ -139,6 +184,7 @@ static int read_numpy_float(const gts_py_argument *argument, PyObject *object, v
     return same ? store_float(argument, number, value) : refuse_value(argument, "a number above 1.8e308");
 }
 
+/* Reads a number that is not complex, for an argument that may be so. */
 static int read_float(const gts_py_argument *argument, PyObject *object, void *value)
 {
     const gts_py_numpy *const numpy = &argument->state->numpy;
@@ -157,7 +203,7 @@ static int read_float(const gts_py_argument *argument, PyObject *object, void *v
     if (numpy->ndarray != NULL && !PyObject_TypeCheck(object, numpy->timedelta64) && /* an integer that has a unit */
         (PyObject_TypeCheck(object, numpy->floating) || PyObject_TypeCheck(object, numpy->integer)))
         return read_numpy_float(argument, object, value);
-    return refuse_type(argument, object);
+    return gts_is_complex(argument->dtype) ? read_complex(argument, object, value) : refuse_type(argument, object);
 }
 
 /* ---- Any scalar ------------------------------------------------------------------------------------------------ */

@@ -15,12 +15,23 @@ static bool is_same(gts_dtype dtype, const void *a, const void *b)
 
 PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value)
 {
-    if (dtype >= GTS_FLOAT32)
+    gts_complex complex;
+    switch (dtype) {
+    case GTS_BOOL:
+        return PyBool_FromLong(gts_element_integer(dtype, value));
+    case GTS_UINT64:
+        return PyLong_FromUnsignedLongLong((uint64_t)gts_element_integer(dtype, value));
+    case GTS_FLOAT16:
+    case GTS_FLOAT32:
+    case GTS_FLOAT64:
         return PyFloat_FromDouble(gts_element_float(dtype, value));
-    const int64_t number = gts_element_integer(dtype, value);
-    if (dtype == GTS_BOOL)
-        return PyBool_FromLong(number);
-    return dtype == GTS_UINT64 ? PyLong_FromUnsignedLongLong((uint64_t)number) : PyLong_FromLongLong(number);
+    case GTS_COMPLEX64:
+    case GTS_COMPLEX128:
+        complex = gts_element_complex(dtype, value);
+        return PyComplex_FromDoubles(complex.real, complex.imaginary);
+    default:
+        return PyLong_FromLongLong(gts_element_integer(dtype, value));
+    }
 }
 
 static GTS_COLD int refuse_static(gts_program *program, const gts_contract *contract, const void *value)

@@ -159,6 +159,31 @@ def crc16(data: Any) -> Any:
     return np.array([reversed_bits(found, 16) ^ 0xFFFF])
 
 
+def mandelbrot(
+    left: float, right: float, low: float, high: float, sweeps: int, far: float, where: Any, escaped: Any
+) -> Any:
+    x, y = (np.linspace(*ends, count) for ends, count in zip(((left, right), (low, high)), where.T.shape, strict=True))
+    where[:] = x + 1j * y[:, None]
+    value = np.zeros_like(where)
+    for sweep in range(sweeps):
+        near = np.abs(value) < far
+        escaped[near] = sweep
+        value[near] = value[near] ** 2 + where[near]
+    escaped[escaped == sweeps - 1] = 0
+    return value
+
+
+def self_energies(neighbor: Any, gradient: Any, electrons: Any, phonons: Any, energies: Any) -> None:
+    for w in range(phonons.shape[1]):
+        before = electrons[:, : electrons.shape[1] - w, neighbor]
+        right = np.einsum("abjxy,qabij->abixy", gradient, phonons[:, w])
+        energies[:, w:] += np.einsum("keabxy,abiyz,abizt->keaxt", before, gradient, right)
+
+
+def fourier(x: Any) -> Any:
+    return np.fft.fft(x.astype(np.complex128)).astype(np.complex64)
+
+
 # --- Arguments --------------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +233,29 @@ def of_spmv(m: int, n: int, count: int) -> Arguments:
 
 def of_crc16(n: int) -> Arguments:
     return {"data": RANDOM.integers(0, 256, n, np.uint8)}
+
+
+def complex_numbers(*shape: int) -> Any:
+    return random(*shape) - 1 + 1j * random(*shape)
+
+
+def of_mandelbrot(n: int, m: int, sweeps: int) -> Arguments:
+    window = {"left": -2.25, "right": 0.75, "low": -1.25, "high": 1.25, "far": 2.0, "sweeps": sweeps}
+    return {**window, "where": np.zeros((n, m), complex), "escaped": np.zeros((n, m), np.int64)}
+
+
+def of_self_energies(k: int, e: int, atoms: int, neighbors: int, orbitals: int) -> Arguments:
+    return {
+        "neighbor": RANDOM.integers(0, atoms, (atoms, neighbors), np.int32),
+        "gradient": complex_numbers(atoms, neighbors, 3, orbitals, orbitals),
+        "electrons": complex_numbers(k, e, atoms, orbitals, orbitals),
+        "phonons": complex_numbers(k, 2, atoms, neighbors, 3, 3),
+        "energies": np.zeros((k, e, atoms, orbitals, orbitals), complex),
+    }
+
+
+def of_fourier(n: int) -> Arguments:
+    return {"x": complex_numbers(n).astype(np.complex64)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,6 +354,32 @@ CASES = [
         wrong={"data": np.zeros(9, np.uint8)[::3]},
         message="Argument 'data' of program '{}' must have stride 1 on axis 0 ('axis_0'), not 3.",
         tolerance=0,
+    ),
+    Case(
+        mandelbrot,
+        of_mandelbrot,
+        sizes=((7, 9, 6), (4, 13, 8)),
+        wrong={"escaped": np.zeros((7, 8), np.int64)},
+        message="Arguments of program '{}' disagree:"
+        " size of axis 1 of 'where' is 9, but size of axis 1 of 'escaped' is 8.",
+        tolerance=1e-11,
+    ),
+    Case(
+        self_energies,
+        of_self_energies,
+        sizes=((2, 3, 4, 2, 3), (1, 4, 3, 3, 2)),
+        wrong={"gradient": complex_numbers(4, 2, 3, 3, 2)},
+        message="Arguments of program '{}' disagree:"
+        " size of axis 3 of 'gradient' is 3, but size of axis 4 of 'gradient' is 2.",
+        tolerance=1e-12,
+    ),
+    Case(
+        fourier,
+        of_fourier,
+        sizes=((6,), (11,)),
+        wrong={"x": complex_numbers(12).astype(np.complex64)[::2]},
+        message="Argument 'x' of program '{}' must have stride 1 on axis 0 ('axis_0'), not 2.",
+        tolerance=2e-5,
     ),
 ]
 

@@ -306,8 +306,8 @@ def test_refusals_name_the_program() -> None:
     def half() -> None:
         @gtstub.program
         @dace.program
-        def halves(a: dace.float16[3]):
-            a[:] = a + a
+        def halves(a: dace.float32[3], h: dace.float16):
+            a[:] = a + h
 
         halves.compile()
 
@@ -321,7 +321,7 @@ def test_refusals_name_the_program() -> None:
 
     for build, said in (
         (text, "'a' of .*_texts' must be an array or a scalar, but is a text. DaCe takes annotations for texts after"),
-        (half, "'a' of .*_halves' must have one of the element types"),
+        (half, "'h' of .*_halves' must have one of the element types"),
         (structure_argument, "'s' of .* must be an array or a scalar, but has type 'Structure'"),
     ):
         with pytest.raises(SignatureError) as caught:

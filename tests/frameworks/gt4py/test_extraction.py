@@ -124,12 +124,13 @@ def test_what_cannot_be_read_is_left_open() -> None:
 
 def test_unknown_element_type_is_refused() -> None:
     sdfg = dace.SDFG("prog")
-    sdfg.add_array("x", [1], dace.complex128)
+    sdfg.add_array("x", [1], dace.bfloat16)
     with pytest.raises(SignatureError) as caught:
         sdfg_signature(sdfg, sdfg.to_json())
     assert str(caught.value) == (
         "Argument 'x' of SDFG 'prog' must have one of the element types 'bool', 'int8', 'uint8', 'int16', 'uint16',"
-        " 'int32', 'uint32', 'int64', 'uint64', 'float32', 'float64', but has 'complex128'."
+        " 'int32', 'uint32', 'int64', 'uint64', 'float32', 'float64', 'float16', 'complex64', 'complex128', but has"
+        " 'bfloat16'."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 from ndsl.dsl.dace import dace_executable, orchestration
 from ndsl.dsl.dace.dace_config import DaceConfig, DaCeOrchestration
 from ndsl.quantity import Local, Quantity, State
@@ -547,11 +548,16 @@ def test_functions() -> None:
 
 
 def test_what_no_stub_can_carry_is_refused_or_called_by_ndsl() -> None:
-    with pytest.raises(SignatureError, match="complex128"):
-        Plain(config())(np.zeros(3, complex), 3)
-    code = Plain.__new__(Plain)
-    orchestrate(obj=code, config=config(), dace_compiletime_args=["n"], fallback=True)
-    with pytest.warns(UserWarning, match="NDSL makes the calls of '.*Plain___call__'.*complex128"):
-        code(a := np.zeros(3, complex), 3)
-    code(a, 3)
-    assert (a == 6).all()
+    class Doubled:
+        def __call__(self, a):
+            a[:] = a + a
+
+    refused, code = Doubled(), Doubled()
+    orchestrate(obj=refused, config=config())
+    with pytest.raises(SignatureError, match="bfloat16"):
+        refused(np.zeros(3, bfloat16))
+    orchestrate(obj=code, config=config(), fallback=True)
+    with pytest.warns(UserWarning, match="NDSL makes the calls of '.*Doubled___call__'.*bfloat16"):
+        code(a := np.ones(3, bfloat16))
+    code(a)
+    assert (a == 4).all()

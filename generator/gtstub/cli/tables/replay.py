@@ -27,9 +27,14 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
             str(worst["call"]),
             f"{worst['differ']} of {worst['elements']}",
             ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], place["index"], strict=True)),
-            *("" if value is None else str(value) for value in map(place.get, numbers)),
+            *(_text(value) for value in map(place.get, numbers)),
         )
     print_parts(table, _summary(report, compare))
+
+
+def _text(value: Any) -> str:
+    """A number of the report, of which a complex one is a list of its parts."""
+    return "" if value is None else str(complex(*map(float, value)) if isinstance(value, list) else value)
 
 
 def _badness(comparison: Mapping[str, Any]) -> float:

@@ -38,8 +38,13 @@ TYPES: Mapping[DType, tuple[str, str]] = {
     "uint64": ("integer", "c_int64_t"),
     "float32": ("real", "c_float"),
     "float64": ("real", "c_double"),
+    "complex64": ("complex", "c_float_complex"),
+    "complex128": ("complex", "c_double_complex"),
 }
-"""Types and their kinds in iso_c_binding. Signed integers replace unsigned ones, which Fortran does not have."""
+"""
+Types and their kinds in iso_c_binding. Signed integers replace unsigned ones, which Fortran does not have. Nothing
+replaces float16.
+"""
 
 OWN_KINDS = ("c_char", "c_int")
 """The kinds of `stat` and `errmsg`."""
@@ -122,6 +127,10 @@ def procedure_name(program: str) -> str:
 
 
 def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf | CallbackLeaf) -> Argument:
+    if not isinstance(leaf, CallbackLeaf) and leaf.dtype not in TYPES:
+        raise PlanError(
+            f"Argument '{leaf.path}' of program '{plan.name}' has dtype '{leaf.dtype}', which Fortran lacks."
+        )
     type_, kind = ("type", "c_funptr") if isinstance(leaf, CallbackLeaf) else TYPES[leaf.dtype]
     rank, written = (len(leaf.axes), leaf.array.written) if isinstance(leaf, FieldLeaf) else (0, False)
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "

@@ -28,8 +28,9 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
         type_ = described.dtype if isinstance(described, data.Data) else described
         if isinstance(type_, dtypes.pyobject):
             raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' takes or returns a Python object.")
-        dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_.to_string())
-        if not isinstance(described, data.Array):
+        is_scalar = not isinstance(described, data.Array)
+        dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_.to_string(), is_scalar=is_scalar)
+        if is_scalar:
             return CallbackValue(dtype)
         return CallbackValue(dtype, sizes(described.shape), sizes(described.strides))
 

@@ -87,7 +87,7 @@ def examples(program: DaceProgram, signature: inspect.Signature) -> tuple[tuple[
 def number_types(dtype: dace.typeclass) -> tuple[type, ...]:
     """The types of the numbers that DaCe takes for a scalar of this type."""
     numpy_type = dtype.type
-    return (numpy_type, *(each for each in (bool, int, float) if dace.typeclass(each) == dtype))
+    return (numpy_type, *(each for each in (bool, int, float, complex) if dace.typeclass(each) == dtype))
 
 
 def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dace.SDFG:

@@ -88,8 +88,9 @@ def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
     dtype = sdfg.symbols.get(name, dace.int32) if descriptor is None else descriptor.dtype
     if isinstance(dtype, dace.callback):
         return CallbackType()
-    checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string())
-    if descriptor is None or isinstance(descriptor, dace.data.Scalar):
+    is_scalar = descriptor is None or isinstance(descriptor, dace.data.Scalar)
+    checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string(), is_scalar=is_scalar)
+    if descriptor is None or is_scalar:
         return ScalarType(checked)
     return FieldType(checked, tuple(Dimension(f"axis_{axis}", "local") for axis in range(len(descriptor.shape))))
 

@@ -84,7 +84,7 @@ def sdfg_signature(
                 f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but is a text. DaCe takes"
                 " annotations for texts after 'from __future__ import annotations'."
             )
-        dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
+        dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string(), is_scalar=is_scalar)
         if is_scalar or fixed is None:
             scalars[argument] = dtype
             continue

@@ -66,4 +66,6 @@ class ShapeReader:
         return Shapes(symbols, requirements) if symbols or requirements else None
 
     def _dtype(self, symbol: str, types: Mapping[str, Any]) -> DType:
-        return checked_dtype(f"SDFG '{self._sdfg}'", symbol, types[symbol].to_string() if symbol in types else "int32")
+        return checked_dtype(
+            f"SDFG '{self._sdfg}'", symbol, types[symbol].to_string() if symbol in types else "int32", is_scalar=True
+        )

@@ -282,7 +282,9 @@ def parse_variant(
     stub = make_stub(made, signature)
     measured = (parsing, BuildStage.since(begin, "bindings"))
     build = options.build(made.device)
-    baked = {reading.source: value for reading, value in closure.constants if isinstance(value, bool | int | float)}
+    baked = {
+        reading.source: value for reading, value in closure.constants if isinstance(value, bool | int | float | complex)
+    }
     ingredients = {
         "sdfg": hashlib.sha256(json.dumps(_plain(raw), sort_keys=True).encode()).hexdigest(),
         "stub": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in stub.files.items()},

@@ -88,7 +88,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _type(owner: str, path: str, type_: ts.TypeSpec) -> Type:
     match type_:
         case ts.ScalarType(shape=None):
-            return ScalarType(checked_dtype(owner, path, type_.kind.name.lower()))
+            return ScalarType(checked_dtype(owner, path, type_.kind.name.lower(), is_scalar=True))
         case ts.FieldType(dtype=ts.ScalarType(shape=None, kind=kind), dims=dims):
             return FieldType(checked_dtype(owner, path, kind.name.lower()), tuple(map(_dimension, dims)))
         case ts.TupleType(types=types):
