@@ -43,7 +43,7 @@ class Conversion:
             value = self._shared(array, value)
         elif isinstance(value, np.ndarray):  # a matrix keeps its two axes
             value = value if value.ndim == len(array.axes) else np.asarray(value)
-        elif not hasattr(value, "__cuda_array_interface__"):
+        elif not (hasattr(value, "__cuda_array_interface__") and hasattr(value, "reshape")):
             return value
         return self._reshaped(array, value)
 
@@ -66,8 +66,7 @@ class Conversion:
         made = _as_dtype(found, np.dtype(array.dtype))
         if made is None:
             raise TypeError(
-                f"{self._start(array)} must have elements that '{array.dtype}' can hold, but the '{kind}' has elements"
-                f" of '{found.dtype}' that it cannot."
+                f"{self._start(array)} is a '{kind}' of '{found.dtype}', not all of whose elements fit '{array.dtype}'."
             )
         return made
 

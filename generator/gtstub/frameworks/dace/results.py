@@ -62,7 +62,8 @@ class _Result:
         strides = [stride.evaluate(values) for stride in self.strides]
         extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         memory = module.empty(max(1, extent), self.dtype)
-        return module.lib.stride_tricks.as_strided(memory, shape, [stride * memory.itemsize for stride in strides])
+        tricks = importlib.import_module(f"{module.__name__}.lib.stride_tricks")
+        return tricks.as_strided(memory, shape, [stride * memory.itemsize for stride in strides])
 
 
 @dataclasses.dataclass(frozen=True)
