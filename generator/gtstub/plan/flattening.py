@@ -215,8 +215,8 @@ class Flattening:
             raise self._signatures.refusal(f"'{path}' has {program} dimensions in the program, but {sdfg} in the SDFG")
         if program > MAX_RANK:
             raise PlanError(
-                f"'{path}' of program '{self._signatures.program.name}' has {program} dimensions, but a stub passes arrays of"
-                f" at most {MAX_RANK}."
+                f"'{path}' of program '{self._signatures.program.name}' has {program} dimensions, but a stub passes"
+                f" arrays of at most {MAX_RANK}."
             )
 
 

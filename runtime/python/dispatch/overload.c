@@ -226,8 +226,8 @@ static int set_places(gts_py_overload *self, PyObject *places)
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"program",  "places", "readings", "constants", "results",
-                            "allocate", "out",    "single",   "exact",     "convert", NULL};
+    static char *names[] = {"program", "places", "readings", "constants", "results", "allocate",
+                            "out",     "single", "exact",    "convert",   NULL};
     gts_py_state *const state = gts_py_find_state(type);
     PyObject *places, *readings, *constants, *allocate = Py_None, *program, *exact = NULL, *convert = Py_None;
     unsigned int results = 0;
@@ -248,7 +248,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->out = out;
     self->least_arguments = out + 1;
     self->is_single = is_single;
-    self->spec = PyTuple_Pack(7, program, places, readings, constants, allocate, convert, exact == NULL ? Py_None : exact);
+    self->spec = PyTuple_Pack(7, program, places, readings, constants, allocate, convert,
+                              exact == NULL ? Py_None : exact);
     int status = self->spec == NULL ? -1 : 0;
     if (status == 0 && (self->count > GTS_PY_MAX_PARAMETERS || results > self->count || (is_single && results != 1)))
         status = gts_py_fail(PyExc_ValueError, "Program '%s' cannot have %u parameters of which %u are results.",
@@ -284,7 +285,8 @@ static void dealloc(PyObject *object)
 
 PyDoc_STRVAR(
     DOC,
-    "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=(), convert=None)\n"
+    "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=(), "
+    "convert=None)\n"
     "--\n\n"
     "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` the number "
     "of an\nargument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for "

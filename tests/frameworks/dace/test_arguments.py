@@ -1,4 +1,4 @@
-"""Arguments of DaCe programs that are no arrays of their parameters' forms: None, lists, objects, other axes of size 1."""
+"""Arguments of DaCe programs that are no arrays of the parameters' forms: None, lists, objects, axes of size 1."""
 
 import gc
 import re
@@ -199,7 +199,7 @@ def test_writes_reach_an_object() -> None:
     converted(**arguments(a=[1, 2], written=Shown(array)))
     check_same(array, np.array([1.0, 2.0]))
     array.flags.writeable = False
-    with pytest.raises(ValueError, match="'written' .* must not be read-only"):
+    with pytest.raises(ValueError, match=r"'written' .* must not be read-only"):
         converted(**arguments(written=Shown(array)))
 
 
@@ -228,7 +228,7 @@ def test_an_annotation_as_an_object() -> None:
     def with_object(a: dace.float64[N], found: dace.pyobject):
         a[:] = a + 1
 
-    with pytest.raises(SignatureError, match=r"^Argument 'found' of program '.*_with_object' is a Python object, which"):
+    with pytest.raises(SignatureError, match=r"^Argument 'found' of program '.*_with_object' is a Python object"):
         with_object(np.zeros(2), {})
 
 

@@ -79,8 +79,8 @@ class Arguments:
 
     def without_defaults(self, signature: inspect.Signature) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """
-        The arguments without memory for results, and without each None of an optional parameter: DaCe compiles a program
-        without what is not passed, and would compile an optional array that is None into a test at run time.
+        The arguments without memory for results, and without each None of an optional parameter: DaCe compiles a
+        program without what is not passed, and would compile an optional array that is None into a test at run time.
         """
         given = self.by_name
         args: list[Any] = []

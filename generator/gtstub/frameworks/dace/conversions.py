@@ -1,4 +1,4 @@
-"""Converts arguments that DaCe takes for arrays, but no stub does: lists, and arrays with more or fewer axes of size 1."""
+"""Converts arguments that DaCe takes, but no stub does: lists, objects, and arrays with other axes of size 1."""
 
 from __future__ import annotations
 

@@ -115,8 +115,8 @@ def number_types(dtype: dace.typeclass) -> tuple[type, ...]:
 
 def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dace.SDFG:
     """
-    Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does. An optional
-    parameter for which there is no argument is None.
+    Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does. An
+    optional parameter for which there is no argument is None.
     """
     refresh(program)
     with _nones(program, args, kwargs):

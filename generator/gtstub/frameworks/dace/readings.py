@@ -286,7 +286,7 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 
 
 def _default(function: FunctionType, name: str) -> tuple[Step, ...] | None:
-    """The steps from a function to the default of one of its parameters; None if an optional parameter has no default."""
+    """The steps from a function to the default of one of its parameters; None if it has none, as optional ones may."""
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     if name not in positional:

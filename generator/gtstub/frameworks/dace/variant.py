@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +89,13 @@ class LoadedVariant:
         readings = {**self.parameters.read, **held}
         number = {name: number for number, name in enumerate(readings)}
         passed = [-1 - number[name] if name in held else call.places[name] for name in self.parameters.passed]
-        results = len(self.parameters.results)
+        results = self.parameters.results
+        order = (*self.parameters.passed, *self.parameters.read)
+        allocate = allocator(self.plan.name, self.plan.device, order, self.arrays, results) if results else None
         nones: dict[str, Any] = {
             name: None for name in given.keys() - set(self.parameters.passed) if given[name] is None
         }
         constants = [self._constant(name, value) for name, value in (self.constants | nones).items()]
-        order = (*self.parameters.passed, *self.parameters.read)
         plain = [name for name in self.parameters.passed if name not in held]
         arrays = {leaf.path: leaf.array for leaf in self.plan.leaves if isinstance(leaf, FieldLeaf)}
         converted = {call.places[name]: arrays[name] for name in plain if name in arrays}
@@ -115,10 +116,10 @@ class LoadedVariant:
                     if name in number
                 ),
             ),
-            results,
-            allocator(self.plan.name, self.plan.device, order, self.arrays, self.parameters.results) if results else None,
+            len(results),
+            allocate,
             call.places.get(RESULTS, -1) if results else -1,
-            self.parameters.results == (RESULTS,),
+            results == (RESULTS,),
             tuple((call.places[name], types, name) for name, types in self.exact.items()),
             Conversion(self.plan.name, converted) if converted else None,
         )
