@@ -347,6 +347,17 @@ def test_a_bound_call_has_views_but_no_copies() -> None:
     )
 
 
+def test_a_captured_method_has_the_same_views_in_each_call() -> None:
+    given = axes_arguments(a=whole(3, 1), column=whole(3))
+
+    def method() -> None:
+        axes(**given)
+
+    step = gtstub.capture(method)
+    step()
+    check_same([given["a"], given["column"]], [whole(3, 1) + 2, whole(3) * 4])
+
+
 def test_converted_arguments_leave_no_references() -> None:
     values, column, wrong = [1.0], whole(3), ["text"]
     given = axes_arguments(one=values, column=column)

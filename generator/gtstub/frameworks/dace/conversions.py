@@ -6,6 +6,7 @@ import dataclasses
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Conversion:
 
     program: str
     arrays: Mapping[int, ArrayArgument]
+    _views: WeakValueDictionary[tuple[str, int], Any] = dataclasses.field(default_factory=WeakValueDictionary)
 
     def __call__(self, args: tuple[Any, ...], is_bound: bool) -> tuple[Any, ...] | None:
         """
@@ -99,7 +101,17 @@ class Conversion:
                 f"{self._start(array)} must have {len(sizes)} dimensions, but its shape {shape} may stand for {shapes};"
                 " reshape it."
             )
-        return value.reshape(*found) if found else value
+        return self._view(array, value, value.reshape(*found)) if found else value
+
+    def _view(self, array: ArrayArgument, value: Any, made: Any) -> Any:
+        """A new view of an array, or an equal one of an earlier call that still exists, as those of bound calls do."""
+        if not isinstance(made, np.ndarray):
+            return made
+        known = self._views.setdefault((array.name, id(value)), made)
+        if known.__array_interface__ == made.__array_interface__:
+            return known
+        self._views[array.name, id(value)] = made
+        return made
 
     def _start(self, array: ArrayArgument) -> str:
         return f"Argument '{array.name}' of program '{self.program}'"
