@@ -149,6 +149,7 @@ class Overload:
         out: int = -1,
         single: bool = False,
         exact: tuple[tuple[int, tuple[type, ...], str], ...] = (),
+        convert: Callable[[tuple[Any, ...], bool], tuple[Any, ...] | None] | None = None,
     ) -> Self: ...
 
 class Overloads:

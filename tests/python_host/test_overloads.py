@@ -317,7 +317,7 @@ def test_out(bound: Bound) -> None:
     out = (B,)
     assert several(A, 2.5, out=out) is out
     for wrong in (B, (), (B, B), None, [B]):
-        with pytest.raises(TypeError, match=r"^Argument 'out' of program 'over' must be a tuple of 1 arrays.$"):
+        with pytest.raises(TypeError, match=r"^Argument 'out' of program 'over' must be a tuple of 1 array.$"):
             several(A, 2.5, out=wrong)
     with pytest.raises(ValueError, match="'b'"):
         single(A, 2.5, out=np.zeros(4))

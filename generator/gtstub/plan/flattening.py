@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from gtstub.abi import MAX_RANK
+from gtstub.errors import PlanError
 from gtstub.plan.model import (
     AxisContract,
     CallbackLeaf,
@@ -223,8 +224,9 @@ class Flattening:
         if program != sdfg:
             raise self._signatures.refusal(f"'{path}' has {program} dimensions in the program, but {sdfg} in the SDFG")
         if program > MAX_RANK:
-            raise self._signatures.refusal(
-                f"'{path}' has {program} dimensions, more than the {MAX_RANK} that are supported"
+            raise PlanError(
+                f"'{path}' of program '{self._signatures.program.name}' has {program} dimensions, but a stub passes"
+                f" arrays of at most {MAX_RANK}."
             )
 
 

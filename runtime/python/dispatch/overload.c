@@ -33,8 +33,8 @@ static PyObject *find_results(const gts_py_overload *self, PyObject *const *args
         return NULL;
     if (PyTuple_CheckExact(results) && PyTuple_GET_SIZE(results) == (Py_ssize_t)self->result_count)
         return results;
-    PyErr_Format(PyExc_TypeError, "Argument 'out' of program '%s' must be a tuple of %u arrays.",
-                 self->program->program->stub->name, self->result_count);
+    PyErr_Format(PyExc_TypeError, "Argument 'out' of program '%s' must be a tuple of %u array%s.",
+                 self->program->program->stub->name, self->result_count, self->result_count == 1 ? "" : "s");
     Py_DECREF(results);
     return NULL;
 }
@@ -153,6 +153,30 @@ done:
     return returned;
 }
 
+GTS_COLD PyObject *gts_py_call_converted(gts_py_overload *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (self->convert == Py_None)
+        return NULL;
+    PyObject *const error = PyErr_GetRaisedException();
+    PyObject *const refused = PyTuple_New(count);
+    PyObject *converted = NULL, *returned = NULL;
+    for (Py_ssize_t i = 0; refused != NULL && i < count; ++i)
+        PyTuple_SET_ITEM(refused, i, Py_NewRef(args[i]));
+    if (refused != NULL)
+        converted = PyObject_CallFunctionObjArgs(self->convert, refused, gts_binding_here == NULL ? Py_False : Py_True,
+                                                 NULL);
+    if (converted != NULL && PyTuple_CheckExact(converted) && PyTuple_GET_SIZE(converted) == count) {
+        bool is_refused;
+        returned = gts_py_call_overload(self, ((PyTupleObject *)converted)->ob_item, &is_refused);
+    } else if (converted != NULL) { /* None */
+        PyErr_SetRaisedException(Py_NewRef(error));
+    }
+    Py_XDECREF(converted);
+    Py_XDECREF(refused);
+    Py_DECREF(error);
+    return returned;
+}
+
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
 /* Whether the program has callbacks, and an argument that is an attribute of one of the call. */
@@ -202,16 +226,16 @@ static int set_places(gts_py_overload *self, PyObject *places)
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"program",  "places", "readings", "constants", "results",
-                            "allocate", "out",    "single",   "exact",     NULL};
+    static char *names[] = {"program", "places", "readings", "constants", "results", "allocate",
+                            "out",     "single", "exact",    "convert",   NULL};
     gts_py_state *const state = gts_py_find_state(type);
-    PyObject *places, *readings, *constants, *allocate = Py_None, *program, *exact = NULL;
+    PyObject *places, *readings, *constants, *allocate = Py_None, *program, *exact = NULL, *convert = Py_None;
     unsigned int results = 0;
     int out = -1, is_single = 0;
     if (state == NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOipO!:Overload", names, state->program_type, &program,
+        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOipO!O:Overload", names, state->program_type, &program,
                                      &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants,
-                                     &results, &allocate, &out, &is_single, &PyTuple_Type, &exact))
+                                     &results, &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert))
         return NULL;
     gts_py_overload *const self = (gts_py_overload *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -220,10 +244,12 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->count = (uint32_t)PyTuple_GET_SIZE(self->program->parameters);
     self->result_count = results;
     self->allocate = allocate;
+    self->convert = convert;
     self->out = out;
     self->least_arguments = out + 1;
     self->is_single = is_single;
-    self->spec = PyTuple_Pack(6, program, places, readings, constants, allocate, exact == NULL ? Py_None : exact);
+    self->spec = PyTuple_Pack(7, program, places, readings, constants, allocate, convert,
+                              exact == NULL ? Py_None : exact);
     int status = self->spec == NULL ? -1 : 0;
     if (status == 0 && (self->count > GTS_PY_MAX_PARAMETERS || results > self->count || (is_single && results != 1)))
         status = gts_py_fail(PyExc_ValueError, "Program '%s' cannot have %u parameters of which %u are results.",
@@ -259,7 +285,8 @@ static void dealloc(PyObject *object)
 
 PyDoc_STRVAR(
     DOC,
-    "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=())\n"
+    "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=(), "
+    "convert=None)\n"
     "--\n\n"
     "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` the number "
     "of an\nargument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for "
@@ -267,7 +294,9 @@ PyDoc_STRVAR(
     "a step for each name: an attribute, or in a tuple an item, or () the number of items. A constant has the "
     "value that it must equal as well, or None and the number of\nthe reading whose very object it must be. "
     "`exact` has (argument, types, name): the argument must be of one of these types.\nResults come from "
-    "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.");
+    "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.\n"
+    "When the program has refused the arguments of a call, convert(arguments, is_bound) returns those with which it is "
+    "called once more, or None.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},

@@ -19,6 +19,11 @@ typedef struct overloads {
 
 /* ---- Choosing -------------------------------------------------------------------------------------------------- */
 
+static Py_ssize_t count_arguments(Py_ssize_t given, PyObject *keywords)
+{
+    return given + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
+}
+
 static PyObject *make_keywords(PyObject *const *values, PyObject *keywords)
 {
     PyObject *const found = PyDict_New();
@@ -45,7 +50,7 @@ static PyObject *choose(const overloads *self, PyObject *const *args, Py_ssize_t
         target = PyObject_CallFunctionObjArgs(self->choose, positional, named, NULL);
     Py_XDECREF(positional);
     Py_XDECREF(named);
-    const Py_ssize_t count = given + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
+    const Py_ssize_t count = count_arguments(given, keywords);
     if (target != NULL && Py_IS_TYPE(target, self->overload_type) &&
         ((const gts_py_overload *)target)->least_arguments > count) {
         PyErr_Format(PyExc_ValueError, "A call of program '%U' with %zd arguments cannot use an Overload of %d.",
@@ -99,7 +104,10 @@ static PyObject *call_target(const overloads *self, PyObject *target, PyObject *
     return PyObject_Vectorcall(target, args, flagged_given, keywords);
 }
 
-/* Calls the target for these very arguments, after another one has refused them, and `error` is what that has raised. */
+/*
+ * Calls the target for these very arguments, after another one has refused them; or the same one, if it is the target,
+ * with converted arguments.
+ */
 static GTS_COLD PyObject *call_another(overloads *self, const PyObject *refusing, PyObject *const *args,
                                        size_t flagged_given, PyObject *keywords)
 {
@@ -107,13 +115,15 @@ static GTS_COLD PyObject *call_another(overloads *self, const PyObject *refusing
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
     PyObject *const target = choose(self, args, given, keywords);
     PyObject *result = NULL;
-    if (target == refusing) {
+    bool refused = target == refusing;
+    if (refused) {
         PyErr_SetRaisedException(Py_NewRef(error));
     } else if (target != NULL) {
-        bool refused;
         remember(self, given, keywords, target);
         result = call_target(self, target, args, flagged_given, keywords, &refused);
     }
+    if (refused)
+        result = gts_py_call_converted((gts_py_overload *)target, args, count_arguments(given, keywords));
     Py_XDECREF(target);
     Py_DECREF(error);
     return result;

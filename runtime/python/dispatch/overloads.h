@@ -43,6 +43,7 @@ typedef struct gts_py_overload {
     gts_py_exact *exact;     /* [exact_count] */
     uint32_t result_count;   /* parameters that are results; they are the last ones */
     PyObject *allocate;      /* called with the arguments before the results; returns a tuple of the results */
+    PyObject *convert;       /* called with refused arguments and whether they are bound; returns others, or None */
     int32_t out;             /* the argument of the call that has the results instead, or -1 */
     int32_t least_arguments; /* of a call */
     bool is_single;          /* the call returns the only result, not a tuple */
@@ -94,6 +95,9 @@ extern PyType_Spec gts_py_overload_spec;
 
 /* Calls the program. *refused says whether it has refused the arguments; another overload may take these. */
 PyObject *gts_py_call_overload(gts_py_overload *, PyObject *const *args, bool *refused);
+
+/* After the program has refused `count` arguments: calls it with what `convert` makes of them. */
+PyObject *gts_py_call_converted(gts_py_overload *, PyObject *const *args, Py_ssize_t count);
 
 /* ---- overloads.c ----------------------------------------------------------------------------------------------- */
 

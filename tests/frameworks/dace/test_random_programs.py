@@ -59,10 +59,10 @@ def wrong_kinds(array: Any) -> Iterator[tuple[str, Any]]:
         f"must have dtype '{array.dtype}', not '{dtype}'",
         laid_out(dtype, list(array.shape), [each // array.itemsize for each in array.strides]),
     )
-    yield "must have ", array[..., None]
-    if array.ndim > 1 and len(array) > 0:
+    yield "must have ", np.zeros([max(2, size) for size in (*array.shape, 2)], array.dtype)
+    if array.ndim > 1 and len(array) > 0 and 1 not in array.shape:
         yield "must have ", array[0]
-    yield "", [1, 2, 3]
+    yield "", ["text"]
     yield "", 3
 
 
@@ -149,6 +149,14 @@ def only_symbols(values: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in values.items() if name in SYMBOLS}
 
 
+def check_axes(calls: Calls) -> None:
+    """The memory of an array with another axis of size 1 is passed."""
+    for name, array in calls.arrays.items():
+        if 1 not in array.shape:
+            calls.check_slots(calls.call(**{name: array[..., None]}))
+            SEEN.clear()
+
+
 def check_kinds(calls: Calls) -> None:
     """Arguments of other types, and too few and too many of them: refused."""
     for name, array in {**calls.arrays, "log": calls.log}.items():
@@ -195,6 +203,7 @@ def test_every_slot_of_random_dace_programs(example: RandomDaceProgram, folder: 
         assert from_c.call() is None
         calls.check_slots(results)
     check_layouts(calls, from_c)
+    check_axes(calls)
     check_kinds(calls)
     if from_c is not None:
         from_c.program.unload()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Union, get_args, get_origin
 
 import dace
@@ -13,6 +14,8 @@ from dace import config, data, nodes
 from dace.frontend.python import parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
+
+from gtstub.frameworks.dace.call_arguments import may_be_none
 
 
 def fixed_settings() -> dict[str, Any]:
@@ -40,12 +43,32 @@ class Types:
 
 
 def types_of(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Types:
-    """As DaceProgram.__call__ finds them, in DaCe 2.0.0a10."""
+    """
+    As DaceProgram.__call__ finds them, in DaCe 2.0.0a10. Raises TypeError for an argument without annotation of which
+    DaCe makes no data.
+    """
     refresh(program)
-    descriptors, _, values, given = program._get_type_annotations(args, dict(kwargs))
+    try:
+        descriptors, _, values, given = program._get_type_annotations(args, dict(kwargs))
+    except (TypeError, ValueError) as error:
+        raise _with_name(program, args, kwargs, error) from error
     names = frozenset(name for name in (*given, *kwargs) if isinstance(name, str))
     parameters = program.signature.parameters.values()
     return Types(descriptors, values, names, frozenset(each.name for each in parameters if _is_typed(program, each)))
+
+
+def _with_name(
+    program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: TypeError | ValueError
+) -> TypeError | ValueError:
+    """DaCe's error with the name of the argument that it is about."""
+    parameters = [each for each in program.signature.parameters.values() if each.name != program.objname]
+    given = {**{each.name: value for each, value in zip(parameters, args, strict=False)}, **kwargs}
+    for name in (each.name for each in parameters if each.name in given and not _is_typed(program, each)):
+        try:
+            data.create_datadescriptor(given[name])
+        except (TypeError, ValueError) as own:
+            return TypeError(f"Argument '{name}' of program '{program.f.__name__}' is no data: {own}")
+    return error
 
 
 def _is_typed(program: DaceProgram, parameter: inspect.Parameter) -> bool:
@@ -91,13 +114,30 @@ def number_types(dtype: dace.typeclass) -> tuple[type, ...]:
 
 
 def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dace.SDFG:
-    """Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does."""
+    """
+    Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does. An
+    optional parameter for which there is no argument is None.
+    """
     refresh(program)
-    sdfg = program._parse(args, dict(kwargs))
+    with _nones(program, args, kwargs):
+        sdfg = program._parse(args, dict(kwargs))
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
         sdfg = program.auto_optimize(sdfg)
         sdfg.simplify()
     return expanded(sdfg)
+
+
+@contextmanager
+def _nones(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[None]:
+    """Gives optional parameters without a default and without an argument the default None."""
+    parameters = [each for each in program.signature.parameters.values() if each.name != program.objname]
+    missing = [each.name for each in parameters[len(args) :] if each.name not in kwargs and may_be_none(each)]
+    before = program.default_args
+    program.default_args = {**dict.fromkeys(missing), **before}
+    try:
+        yield
+    finally:
+        program.default_args = before
 
 
 def expanded(sdfg: dace.SDFG) -> dace.SDFG:

@@ -123,11 +123,9 @@ class StubbedProgram(Overloads):
         return variant
 
     def _types(self, call: Arguments) -> tuple[tuple[Any, ...], Mapping[str, Any], Types]:
-        """The arguments of a call without those that are None by default, and their types."""
-        program = self.dace_program
-        args, kwargs = call.without_defaults(self._signature)
-        given = {name: value for name, value in kwargs.items() if name != "out" or name in program.argnames}
-        return args, given, types_of(program, args, given)
+        """The arguments of a call without optional ones that are None, and their types."""
+        args, given = call.without_defaults(self._signature)
+        return args, given, types_of(self.dace_program, args, given)
 
     def _built(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments

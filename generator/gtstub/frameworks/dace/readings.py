@@ -162,7 +162,8 @@ class Names:
             return Reading(Passed(name), (), name)
         if name in _parameters(code):
             if name in scope.defaults:
-                return Reading(function, _default(function, name), name)
+                steps = _default(function, name)
+                return Fixed(None) if steps is None else Reading(function, steps, name)
             value = scope.values.get(name)
             return self._passed[id(value)] if id(value) in self._passed else Fixed(value)
         if name in code.co_freevars and function.__closure__ is not None:
@@ -284,10 +285,11 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
     return code.co_varnames[: count + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)]
 
 
-def _default(function: FunctionType, name: str) -> tuple[Step, ...]:
-    """The steps from a function to the default of one of its parameters."""
+def _default(function: FunctionType, name: str) -> tuple[Step, ...] | None:
+    """The steps from a function to the default of one of its parameters; None if it has none, as optional ones may."""
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
-    if name in positional:
-        return "__defaults__", (positional.index(name) - len(positional),)
-    return "__kwdefaults__", (name,)
+    if name not in positional:
+        return ("__kwdefaults__", (name,)) if name in (function.__kwdefaults__ or {}) else None
+    place = positional.index(name) - len(positional)
+    return ("__defaults__", (place,)) if -place <= len(function.__defaults__ or ()) else None

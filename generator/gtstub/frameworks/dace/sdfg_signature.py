@@ -79,6 +79,13 @@ def sdfg_signature(
                 f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but has type"
                 f" '{'' if fixed is None else fixed.kind}'."
             )
+        if isinstance(descriptor.dtype, dace.dtypes.pyobject):
+            number = argument.removeprefix("__return").removeprefix("_")
+            what = f"Argument '{argument}'" if number == argument else f"Result {number}" if number else "The result"
+            raise SignatureError(
+                f"{what} of SDFG '{name}' is a Python object, which no stub passes. If a callback returns it, annotate"
+                " the variable that it is assigned to: 'x: dace.float64 = callback()'."
+            )
         if isinstance(descriptor.dtype, dace.dtypes.stringtype):
             raise SignatureError(
                 f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but is a text. DaCe takes"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import dace
-import numpy as np
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub import settings
@@ -23,18 +21,20 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request, make_request
 from gtstub.cache.manifest import BuildStage
 from gtstub.codegen.stub import Stub, make_stub
+from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
-from gtstub.frameworks.dace.call_arguments import Arguments
+from gtstub.frameworks.dace.call_arguments import RESULTS, Arguments
 from gtstub.frameworks.dace.closures import Closure, Identical, closure_of, copy_of
+from gtstub.frameworks.dace.conversions import Conversion
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import recording
+from gtstub.frameworks.dace.results import allocator
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
-from gtstub.plan.model import CallPlan
-from gtstub.signature.expressions import Expression, polynomial
+from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
@@ -73,7 +73,7 @@ class LoadedVariant:
 
     def overload(self, call: Arguments) -> Overload:
         """How calls like `call` call the program; the same object for calls of the same form."""
-        if "out" in call.places and not self.parameters.results and "out" not in self.parameters.passed:
+        if RESULTS in call.places and not self.parameters.results:
             raise TypeError(f"Program '{self.plan.name}' returns nothing, so that it takes no argument 'out'.")
         given = call.by_name
         steps = {name: self.front_end.steps(given[name]) for name in self.parameters.passed}
@@ -89,11 +89,16 @@ class LoadedVariant:
         readings = {**self.parameters.read, **held}
         number = {name: number for number, name in enumerate(readings)}
         passed = [-1 - number[name] if name in held else call.places[name] for name in self.parameters.passed]
-        results = len(self.parameters.results)
+        results = self.parameters.results
+        order = (*self.parameters.passed, *self.parameters.read)
+        allocate = allocator(self.plan.name, self.plan.device, order, self.arrays, results) if results else None
         nones: dict[str, Any] = {
             name: None for name in given.keys() - set(self.parameters.passed) if given[name] is None
         }
         constants = [self._constant(name, value) for name, value in (self.constants | nones).items()]
+        plain = [name for name in self.parameters.passed if name not in held]
+        arrays = {leaf.path: leaf.array for leaf in self.plan.leaves if isinstance(leaf, FieldLeaf)}
+        converted = {call.places[name]: arrays[name] for name in plain if name in arrays}
         return Overload(
             self.program,
             (*passed, *(-1 - number[name] for name in self.parameters.read)),
@@ -111,11 +116,12 @@ class LoadedVariant:
                     if name in number
                 ),
             ),
-            results,
-            self._allocator() if results else None,
-            call.places.get("out", -1) if results else -1,
-            results == 1,
+            len(results),
+            allocate,
+            call.places.get(RESULTS, -1) if results else -1,
+            results == (RESULTS,),
             tuple((call.places[name], types, name) for name, types in self.exact.items()),
+            Conversion(self.plan.name, converted) if converted else None,
         )
 
     def _constant(self, name: str, value: Any) -> tuple[Reading, Any]:
@@ -123,74 +129,11 @@ class LoadedVariant:
             return Reading(Passed(name), ("__class__",), f"type({name})"), type(value)
         return Reading(Passed(name), (), name), value
 
-    def _allocator(self) -> Callable[..., tuple[Any, ...]]:
-        """
-        A function of the arguments before the results that makes new arrays for the results. Raises TypeError if the
-        call lacks a symbol on which a size depends.
-        """
-        order = (*self.parameters.passed, *self.parameters.read)
-        symbols = _symbols_of({place: self.arrays[name] for place, name in enumerate(order) if name in self.arrays})
-        symbols |= {name: _Number(place) for place, name in enumerate(order) if name not in self.arrays}
-        results = [
-            ([_size(each) for each in array.shape], array.dtype.type)
-            for array in (self.arrays[name] for name in self.parameters.results)
-        ]
-        needed = {name for shape, _ in results for size in shape for name in size.symbols}
-        if missing := needed - symbols.keys():
-            raise TypeError(f"A call of program '{self.plan.name}' lacks the symbol '{min(missing)}'.")
-
-        def allocate(*arguments: Any) -> tuple[Any, ...]:
-            # Here, because only a GPU's program that makes its results needs cupy.
-            empty = np.empty if self.plan.device == "cpu" else importlib.import_module("cupy").empty
-            values = {name: symbols[name].read(arguments) for name in needed}
-            return tuple(
-                # The stub refuses arguments from which a negative size follows.
-                empty(tuple(max(0, size.evaluate(values)) for size in shape), dtype)
-                for shape, dtype in results
-            )
-
-        return allocate
-
 
 DACE = FrontEnd()
 
 IDENTICAL = -2
 """As the host is told that an object must be the very one that was compiled in."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Number:
-    """Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one."""
-
-    place: int
-    member: str = ""
-    axis: int = 0
-    factor: int = 1
-    plus: int = 0
-
-    def read(self, arguments: Sequence[Any]) -> int:
-        argument = arguments[self.place]
-        found = int(getattr(argument, self.member)[self.axis] if self.member else argument)
-        return (found - self.plus) // self.factor
-
-
-def _size(described: Any) -> Expression:
-    found = polynomial(str(described))
-    assert found is not None  # others are refused
-    return found
-
-
-def _symbols_of(arrays: Mapping[int, dace.data.Array]) -> dict[str, _Number]:
-    """The symbols that follow from the arguments that are arrays: from a size, or else from a stride."""
-    found: dict[str, _Number] = {}
-    for member in ("shape", "strides"):
-        for place, array in arrays.items():
-            for axis, text in enumerate(getattr(array, member)):
-                if (linear := _size(text).linear) is not None:
-                    name, factor, constant = linear
-                    unit = array.dtype.bytes if member == "strides" else 1
-                    found.setdefault(name, _Number(place, member, axis, unit * factor, unit * constant))
-    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -325,17 +268,26 @@ def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_en
 
 
 def _called(program: DaceProgram, sdfg: dace.SDFG) -> list[Any]:
-    """The functions that an SDFG calls."""
-    names = [name for name, each in sdfg.arglist().items() if isinstance(each.dtype, dace.callback)]
-    return [program.resolver.callbacks[sdfg.callback_mapping.get(name, name)][1] for name in names]
+    """The functions that an SDFG calls. Raises SignatureError for what DaCe takes for a function and does not know."""
+    known = program.resolver.callbacks
+    callbacks = [name for name, each in sdfg.arglist().items() if isinstance(each.dtype, dace.callback)]
+    names = {name: sdfg.callback_mapping.get(name, name) for name in callbacks}
+    for name, function in names.items():
+        if function not in known:
+            raise SignatureError(
+                f"Argument '{name}' of program '{sdfg.name}' is a Python object, which no stub passes; annotate it as"
+                " dace.compiletime."
+            )
+    return [known[function][1] for function in names.values()]
 
 
 def _check_names(program: DaceProgram, sdfg: dace.SDFG, given: Mapping[str, Any]) -> None:
     """Raises TypeError for an argument that is neither a parameter nor a symbol."""
     symbols = {each.name for each in program.global_vars.values() if isinstance(each, dace.symbol)}
-    for name in given.keys() - symbols - sdfg.symbols.keys() - {"out"}:
+    for name in given.keys() - symbols - sdfg.symbols.keys() - {RESULTS}:
         if name not in program.argnames and not name.startswith(("__arg", "__kwarg_")):
-            raise TypeError(f"Program '{program.name}' has no parameter and no symbol '{name}'.")
+            what = "; pass memory for results as 'out'" if name.startswith(RESULTS) else ""
+            raise TypeError(f"Program '{program.name}' has no parameter and no symbol '{name}'{what}.")
 
 
 def _parameters(
@@ -347,7 +299,7 @@ def _parameters(
     passed = [
         name
         for name in (*types.descriptors, *given)
-        if given.get(name) is not None and name not in types.values and (name != "out" or name in types.descriptors)
+        if given.get(name) is not None and name not in types.values and name != RESULTS
     ]
     passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays or name in symbols]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}

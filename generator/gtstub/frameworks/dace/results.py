@@ -1,0 +1,101 @@
+"""Makes the arrays that a call of a DaCe program returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import dace
+import numpy as np
+
+from gtstub.signature.expressions import Expression, polynomial
+from gtstub.signature.model import Device
+
+
+def allocator(
+    program: str, device: Device, order: Sequence[str], arrays: Mapping[str, dace.data.Array], results: Sequence[str]
+) -> Callable[..., tuple[Any, ...]]:
+    """
+    A function of the arguments before the results, which have this `order`, that makes new arrays. `arrays` are the
+    descriptors. Raises TypeError if the call lacks a symbol on which a size or stride depends.
+    """
+    symbols = _symbols_of({place: arrays[name] for place, name in enumerate(order) if name in arrays})
+    symbols |= {name: _Number(place) for place, name in enumerate(order) if name not in arrays}
+    made = [_Result.of(arrays[name]) for name in results]
+    needed = {name for each in made for size in (*each.shape, *each.strides) for name in size.symbols}
+    if missing := needed - symbols.keys():
+        raise TypeError(f"A call of program '{program}' lacks the symbol '{min(missing)}'.")
+
+    def allocate(*arguments: Any) -> tuple[Any, ...]:
+        # Here, because only a GPU's program that makes its results needs cupy.
+        module = np if device == "cpu" else importlib.import_module("cupy")
+        values = {name: symbols[name].read(arguments) for name in needed}
+        return tuple(each.make(module, values) for each in made)
+
+    return allocate
+
+
+@dataclasses.dataclass(frozen=True)
+class _Result:
+    """An array that a program returns. It has no `strides` if it is contiguous in C order."""
+
+    dtype: type
+    shape: tuple[Expression, ...]
+    strides: tuple[Expression, ...]
+
+    @classmethod
+    def of(cls, array: dace.data.Array) -> _Result:
+        shape, strides = (tuple(map(_size, each)) for each in (array.shape, array.strides))
+        inner = (shape[axis + 1 :] for axis in range(len(shape)))
+        contiguous = tuple(functools.reduce(operator.mul, sizes, Expression(1)) for sizes in inner)
+        return cls(array.dtype.type, shape, () if strides == contiguous else strides)
+
+    def make(self, module: Any, values: Mapping[str, int]) -> Any:
+        # The stub refuses arguments from which a negative size follows.
+        shape = tuple(max(0, size.evaluate(values)) for size in self.shape)
+        if not self.strides or 0 in shape:
+            return module.empty(shape, self.dtype)
+        strides = [stride.evaluate(values) for stride in self.strides]
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        memory = module.empty(max(1, extent), self.dtype)
+        tricks = importlib.import_module(f"{module.__name__}.lib.stride_tricks")
+        return tricks.as_strided(memory, shape, [stride * memory.itemsize for stride in strides])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Number:
+    """Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one."""
+
+    place: int
+    member: str = ""
+    axis: int = 0
+    factor: int = 1
+    plus: int = 0
+
+    def read(self, arguments: Sequence[Any]) -> int:
+        argument = arguments[self.place]
+        found = int(getattr(argument, self.member)[self.axis] if self.member else argument)
+        return (found - self.plus) // self.factor
+
+
+def _size(described: Any) -> Expression:
+    found = polynomial(str(described))
+    assert found is not None  # others are refused
+    return found
+
+
+def _symbols_of(arrays: Mapping[int, dace.data.Array]) -> dict[str, _Number]:
+    """The symbols that follow from the arguments that are arrays: from a size, or else from a stride."""
+    found: dict[str, _Number] = {}
+    for member in ("shape", "strides"):
+        for place, array in arrays.items():
+            for axis, text in enumerate(getattr(array, member)):
+                if (linear := _size(text).linear) is not None:
+                    name, factor, constant = linear
+                    unit = array.dtype.bytes if member == "strides" else 1
+                    found.setdefault(name, _Number(place, member, axis, unit * factor, unit * constant))
+    return found
