@@ -14,6 +14,7 @@ from gtstub.plan.model import (
     FieldLeaf,
     Function,
     Leaf,
+    Members,
     Metric,
     RequiredShape,
     ScalarLeaf,
@@ -23,7 +24,14 @@ from gtstub.plan.model import (
 )
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.dtypes import INDEX, DType
-from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, Requirement, ScalarArgument
+from gtstub.signature.model import (
+    Argument,
+    ArrayArgument,
+    CallbackArgument,
+    Requirement,
+    ScalarArgument,
+    StructureArgument,
+)
 
 METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
 """The type of each metric that gt4py adds, and whether it is an array."""
@@ -66,11 +74,15 @@ class Connection:
         return slots
 
     def _slot(self, index: int, argument: Argument) -> Slot:
+        if isinstance(argument, StructureArgument):
+            members = tuple(self._slot(index, member) for member in argument.members)
+            return Slot(index, argument.name, "uint64", is_array=False, source=Members(members))
         sources = self._sources(argument)
         self._check(argument, sources)
         first, *later = sources
         if isinstance(argument, CallbackArgument):
             return Slot(index, argument.name, "uint64", is_array=False, source=first)
+        assert not isinstance(argument, StructureArgument)
         self._assertions += [Assertion(argument.name, first, source) for source in later]
         return Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first)
 

@@ -10,6 +10,7 @@ from typing import Any
 import dace
 
 from gtstub.frameworks.dace.readings import Reading
+from gtstub.frameworks.dace.structures import is_structure, members_of
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
 from gtstub.signature.model import (
@@ -20,6 +21,7 @@ from gtstub.signature.model import (
     ProgramSignature,
     ScalarType,
     SdfgSignature,
+    TupleType,
     Type,
     checked_dtype,
 )
@@ -32,12 +34,14 @@ RESULT = re.compile(r"__return(_\d+)?")
 class Parameters:
     """
     The parameters of a compiled DaCe program by their names in the SDFG, in the order in which a stub takes them: those
-    that the caller passes, those that the host reads, and the results.
+    that the caller passes, those that the host reads, and the results. `members` are the names of all members of each
+    structure among them.
     """
 
     passed: tuple[str, ...]
     read: Mapping[str, Reading]
     results: tuple[str, ...]
+    members: Mapping[str, tuple[str, ...]]
 
     @property
     def names(self) -> dict[str, str]:
@@ -49,6 +53,11 @@ class Parameters:
             for name, reading in self.read.items()
         }
         new |= {name: RESULT.sub(r"result\1", name) for name in self.results}
+        new |= {
+            name: new.get(structure, structure) + name.removeprefix(structure)
+            for structure, members in self.members.items()
+            for name in members
+        }
         for name, wanted in new.items():
             while wanted in names.values():
                 wanted += "_"
@@ -61,7 +70,7 @@ def program_signature(sdfg: dace.SDFG, parameters: Parameters) -> ProgramSignatu
     names, described = parameters.names, {**sdfg.arrays, **sdfg.arglist()}
 
     def parameter(name: str, source: str | None = None) -> Parameter:
-        return Parameter(names[name], _type(sdfg, name, described), source)
+        return Parameter(names[name], _type(sdfg, name, described.get(name)), source)
 
     return ProgramSignature(
         name=sdfg.name,
@@ -83,8 +92,11 @@ def _path(source: str) -> str | None:
     return source if re.fullmatch(r"[A-Za-z_][\w.]*", source, re.ASCII) else None
 
 
-def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
-    descriptor = described.get(name)
+def _type(sdfg: dace.SDFG, name: str, descriptor: Any) -> Type:
+    if is_structure(descriptor):
+        members = dict(members_of(sdfg.name, name, descriptor))
+        keys = tuple(member.rpartition(".")[2] for member in members)
+        return TupleType(tuple(_type(sdfg, *each) for each in members.items()), keys)
     dtype = sdfg.symbols.get(name, dace.int32) if descriptor is None else descriptor.dtype
     if isinstance(dtype, dace.callback):
         return CallbackType()

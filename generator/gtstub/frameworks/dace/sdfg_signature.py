@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
+from gtstub.frameworks.dace.program_signature import renamed
 from gtstub.frameworks.dace.shapes import ShapeReader
+from gtstub.frameworks.dace.structures import is_structure, members_of, names_of_members, written_members
 from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
 from gtstub.sdfg.read import SdfgError, json_in, of_document
 from gtstub.signature.dtypes import DType
@@ -30,6 +32,7 @@ from gtstub.signature.model import (
     Role,
     ScalarArgument,
     SdfgSignature,
+    StructureArgument,
     Workspace,
     checked_dtype,
 )
@@ -59,10 +62,28 @@ def sdfg_signature(
     reads, writes = sdfg.read_and_write_sets()
 
     arrays: dict[str, ArrayArgument] = {}
+    structures: dict[str, StructureArgument] = {}
     roles: dict[str, list[Role]] = {}
     scalars: dict[str, DType] = {}
     callbacks: dict[str, CallbackArgument] = {}
     shapes = None if has_domains else ShapeReader(name, roles)
+
+    def array(
+        argument: str, dtype: DType, storage: str, access: Access, sizes: Iterable[Any], strides: Iterable[Any]
+    ) -> ArrayArgument:
+        return ArrayArgument(
+            name=argument,
+            dtype=dtype,
+            device=_device(name, argument, storage, gpu),
+            access=access,
+            axes=tuple(
+                _axis(argument, number, size, stride, roles)
+                if shapes is None
+                else shapes.axis(argument, number, size, stride)
+                for number, (size, stride) in enumerate(zip(sizes, strides, strict=True))
+            ),
+        )
+
     described = sdfg.arglist()
     calls = [*calls_of([name for name, each in described.items() if isinstance(each.dtype, dace.callback)], read)]
     check_devices(name, calls)
@@ -71,6 +92,9 @@ def sdfg_signature(
             callbacks[argument] = callback_argument(
                 name, argument, descriptor.dtype, is_parallel=calls_in_parallel(sdfg, calls)
             )
+            continue
+        if is_structure(descriptor):
+            structures[argument] = _structure(sdfg, argument, descriptor, array)
             continue
         is_scalar = isinstance(descriptor, dace.data.Scalar)
         fixed = read.containers.get(argument)
@@ -88,24 +112,15 @@ def sdfg_signature(
         if is_scalar or fixed is None:
             scalars[argument] = dtype
             continue
-        arrays[argument] = ArrayArgument(
-            name=argument,
-            dtype=dtype,
-            device=_device(name, argument, fixed.storage, gpu),
-            access=_ACCESS[argument in reads, argument in writes],
-            axes=tuple(
-                _axis(argument, number, size, stride, roles)
-                if shapes is None
-                else shapes.axis(argument, number, size, stride)
-                for number, (size, stride) in enumerate(zip(fixed.shape, fixed.strides, strict=True))
-            ),
-        )
+        access = _ACCESS[argument in reads, argument in writes]
+        arrays[argument] = array(argument, dtype, fixed.storage, access, fixed.shape, fixed.strides)
 
     init = init_symbols(sdfg)
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
-    arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks}
+    arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks, **structures}
     kept = handle_symbols(read)
-    return SdfgSignature(
+    bounds = bounds and not structures  # the analysis does not know their members
+    made = SdfgSignature(
         name=name,
         device=gpu if runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values()) else "cpu",
         library=f"lib{name}.so",
@@ -118,6 +133,31 @@ def sdfg_signature(
         bounds=bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both) if bounds else None,
         shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
+    return renamed(made, names_of_members(sdfg)) if structures else made
+
+
+def _structure(
+    sdfg: dace.SDFG, path: str, structure: dace.data.Structure, array: Callable[..., ArrayArgument]
+) -> StructureArgument:
+    """A structure, whose members have their paths as names."""
+    written = written_members(sdfg, path.partition(".")[0])
+
+    def member(name: str, descriptor: Any) -> Argument:
+        if is_structure(descriptor):
+            return _structure(sdfg, name, descriptor, array)
+        dtype = checked_dtype(f"SDFG '{sdfg.name}'", name, descriptor.dtype.to_string())
+        is_written = any(f"{name}.".startswith(f"{path.partition('.')[0]}{each}.") for each in written)
+        if isinstance(descriptor, dace.data.Scalar):
+            if is_written:
+                raise SignatureError(
+                    f"Argument '{name}' of SDFG '{sdfg.name}' must be an array of one element, because the SDFG writes"
+                    " it, but is a scalar."
+                )
+            return ScalarArgument(name, dtype)
+        access = "readwrite" if is_written else "read"
+        return array(name, dtype, descriptor.storage.name, access, descriptor.shape, descriptor.strides)
+
+    return StructureArgument(path, tuple(member(*each) for each in members_of(sdfg.name, path, structure)))
 
 
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import importlib
 import json
@@ -32,10 +33,19 @@ from gtstub.frameworks.dace.program_signature import Parameters, program_signatu
 from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import recording
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
+from gtstub.frameworks.dace.structures import with_members
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import CallPlan
 from gtstub.signature.expressions import Expression, polynomial
-from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
+from gtstub.signature.model import (
+    CallbackArgument,
+    Device,
+    ProgramSignature,
+    SdfgSignature,
+    StructureArgument,
+    structures_in,
+    values_in,
+)
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
 
@@ -55,8 +65,8 @@ class Options:
 @dataclasses.dataclass(frozen=True)
 class LoadedVariant:
     """
-    A compiled program. `arrays` are the descriptors of its arguments and results, `constants` the compile-time
-    arguments of the call that it was compiled for, and `exact` the types of those numbers for whose types it was
+    A compiled program. `arrays` are the descriptors of its arguments and results, of a structure those of its members
+    by their paths, `constants` the compile-time arguments of the call that it was compiled for, and `exact` the types of those numbers for whose types it was
     compiled, because their parameters have none.
     """
 
@@ -129,8 +139,10 @@ class LoadedVariant:
         call lacks a symbol on which a size depends.
         """
         order = (*self.parameters.passed, *self.parameters.read)
-        symbols = _symbols_of({place: self.arrays[name] for place, name in enumerate(order) if name in self.arrays})
-        symbols |= {name: _Number(place) for place, name in enumerate(order) if name not in self.arrays}
+        places = {name: place for place, name in enumerate(order)}
+        arrays = [(places[name.partition(".")[0]], name) for name in self.arrays if name.partition(".")[0] in places]
+        symbols = _symbols_of({(place, *name.split(".")[1:]): self.arrays[name] for place, name in sorted(arrays)})
+        symbols |= {name: _Number((place,)) for name, place in places.items() if name not in self.arrays}
         results = [
             ([_size(each) for each in array.shape], array.dtype.type)
             for array in (self.arrays[name] for name in self.parameters.results)
@@ -160,16 +172,19 @@ IDENTICAL = -2
 
 @dataclasses.dataclass(frozen=True)
 class _Number:
-    """Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one."""
+    """
+    Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one. `path`
+    is the number of the argument, and the names that lead from a structure to a member.
+    """
 
-    place: int
+    path: tuple[Any, ...]
     member: str = ""
     axis: int = 0
     factor: int = 1
     plus: int = 0
 
     def read(self, arguments: Sequence[Any]) -> int:
-        argument = arguments[self.place]
+        argument = functools.reduce(getattr, self.path[1:], arguments[self.path[0]])
         found = int(getattr(argument, self.member)[self.axis] if self.member else argument)
         return (found - self.plus) // self.factor
 
@@ -180,16 +195,16 @@ def _size(described: Any) -> Expression:
     return found
 
 
-def _symbols_of(arrays: Mapping[int, dace.data.Array]) -> dict[str, _Number]:
+def _symbols_of(arrays: Mapping[tuple[Any, ...], dace.data.Array]) -> dict[str, _Number]:
     """The symbols that follow from the arguments that are arrays: from a size, or else from a stride."""
     found: dict[str, _Number] = {}
     for member in ("shape", "strides"):
-        for place, array in arrays.items():
+        for path, array in arrays.items():
             for axis, text in enumerate(getattr(array, member)):
                 if (linear := _size(text).linear) is not None:
                     name, factor, constant = linear
                     unit = array.dtype.bytes if member == "strides" else 1
-                    found.setdefault(name, _Number(place, member, axis, unit * factor, unit * constant))
+                    found.setdefault(name, _Number(path, member, axis, unit * factor, unit * constant))
     return found
 
 
@@ -315,8 +330,8 @@ def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_en
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
     names = {*parameters.passed, *parameters.read, *parameters.results}
-    found = ((name, each) for name, each in parsed.sdfg.arrays.items() if name in names)
-    arrays = {name: each for name, each in found if isinstance(each, dace.data.Array)}
+    described = {name: each for name, each in parsed.sdfg.arrays.items() if name in names}
+    arrays = {name: each for name, each in with_members(parsed.sdfg, described) if isinstance(each, dace.data.Array)}
     return LoadedVariant(
         entry.load(), parsed.stub.plan, arrays, parameters, parsed.closure, constants, exact, entry, front_end
     )
@@ -350,7 +365,12 @@ def _parameters(
     passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays or name in symbols]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
     read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks}
-    return Parameters(tuple(passed), read, results_of(arguments))
+    members = {
+        each.name: tuple(inner.name for inner in (*structures_in(each.members), *values_in(each.members)))
+        for each in described.arguments
+        if isinstance(each, StructureArgument)
+    }
+    return Parameters(tuple(passed), read, results_of(arguments), members)
 
 
 _NAMES = (
