@@ -76,7 +76,8 @@ class Connection:
     def _slot(self, index: int, argument: Argument) -> Slot:
         if isinstance(argument, StructureArgument):
             members = tuple(self._slot(index, member) for member in argument.members)
-            return Slot(index, argument.name, "uint64", is_array=False, source=Members(members))
+            copied = tuple(member for member in members if member.name in argument.copied)
+            return Slot(index, argument.name, "uint64", is_array=False, source=Members(members, copied))
         sources = self._sources(argument)
         self._check(argument, sources)
         first, *later = sources

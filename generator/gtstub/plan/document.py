@@ -119,8 +119,8 @@ def _source(source: Source) -> dict[str, Any]:
             members = {"leaf": leaf.name, "axis": axis, "property": property_}
             if (minus, divisor) != (0, 1):
                 members |= {"minus": minus, "divisor": divisor}
-        case Members(slots):
-            members = {"members": [_slot(slot) for slot in slots]}
+        case Members(slots, copied):
+            members = {"members": [_slot(slot) for slot in slots], "copied": [slot.name for slot in copied]}
         case _:
             members = {"leaf": source.leaf.name}
     return {"kind": source.kind, **members, "text": source.text}

@@ -294,9 +294,13 @@ class Function:
 
 @dataclasses.dataclass(frozen=True)
 class Members:
-    """The address of a struct of C that the stub fills with these slots for each call."""
+    """
+    The address of a struct of C that the stub fills with these slots for each call. Of arrays that are `copied`, which
+    have one element, the struct contains the element itself; the stub copies it back after the call.
+    """
 
     slots: tuple[Slot, ...]
+    copied: tuple[Slot, ...]
 
     kind: ClassVar[str] = "members"
 

@@ -197,11 +197,13 @@ class CallbackArgument:
 class StructureArgument:
     """
     A pointer to a struct of C. Its `members` are in the struct's order: an array is the pointer to its first element, a
-    scalar its value, and a structure the pointer to its struct.
+    scalar its value, and a structure the pointer to its struct. An array that is `copied` has one element, which is in
+    the struct itself: a scalar that the SDFG writes, so that callers pass memory for it.
     """
 
     name: str
     members: tuple[Argument, ...]
+    copied: tuple[str, ...]
 
 
 Argument = ArrayArgument | ScalarArgument | CallbackArgument | StructureArgument

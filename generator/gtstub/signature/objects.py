@@ -77,6 +77,10 @@ class Reader:
                 isinstance(each, model.CallbackArgument) for each in members
             ):
                 raise self.refusal(f"{place}.members", "expected arrays, scalars and structures, found a callback")
+            case model.StructureArgument(members=members, copied=copied) if unknown := sorted(
+                {*copied} - {each.name for each in members if isinstance(each, model.ArrayArgument)}
+            ):
+                raise self.refusal(f"{place}.copied", f"expected names of arrays in 'members', found '{unknown[0]}'")
             case model.Follow(array=array, axis=axis, size=size) if (
                 len({array is None, axis is None, size is not None}) > 1
             ):

@@ -1,11 +1,9 @@
 """Structures as arguments of DaCe programs: what is in them is passed as if it were an argument of its own."""
 
-import dataclasses
 from typing import Any
 
 import dace
 import numpy as np
-import pytest
 from scipy import sparse
 
 import gtstub

@@ -29,13 +29,15 @@ def _expected(argument: Argument) -> str:
     match argument:
         case CallbackArgument():
             return "callback"
-        case StructureArgument(members=members):
-            return f"{{{', '.join(_expected(each) + '*' * isinstance(each, ArrayArgument) for each in members)}}}*"
+        case StructureArgument(members=members, copied=copied):
+            pointers = [isinstance(each, ArrayArgument) and each.name not in copied for each in members]
+            types = (_expected(each) + "*" * is_pointer for each, is_pointer in zip(members, pointers, strict=True))
+            return f"{{{', '.join(types)}}}*"
     return argument.dtype
 
 
 def _found(dtype: Any) -> str:
-    """The type of an argument, or of a member of the struct that DaCe defines in C."""
+    """The type of an argument, or of a member of the struct that DaCe defines for a structure."""
     match dtype:
         case dace.callback():
             return "callback"

@@ -9,6 +9,7 @@ from typing import Any
 import dace
 
 from gtstub import settings
+from gtstub.analysis.bounds.access import OTHER
 from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
@@ -26,6 +27,7 @@ from gtstub.signature.model import (
     Argument,
     ArrayArgument,
     Axis,
+    Bounds,
     CallbackArgument,
     Device,
     Property,
@@ -33,8 +35,10 @@ from gtstub.signature.model import (
     ScalarArgument,
     SdfgSignature,
     StructureArgument,
+    Unknown,
     Workspace,
     checked_dtype,
+    values_in,
 )
 
 
@@ -119,7 +123,12 @@ def sdfg_signature(
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
     arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks, **structures}
     kept = handle_symbols(read)
-    bounds = bounds and not structures  # the analysis does not know their members
+    found: Bounds | None = None
+    if bounds and structures:  # whose members the analysis does not tell from other names
+        known = (each for each in values_in(arguments.values()) if isinstance(each, ArrayArgument))
+        found = Bounds(0, (), tuple(Unknown(each.name, OTHER, 1) for each in known))
+    elif bounds:
+        found = bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both)
     made = SdfgSignature(
         name=name,
         device=gpu if runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values()) else "cpu",
@@ -130,7 +139,7 @@ def sdfg_signature(
         workspaces=tuple(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in external_storages(read)
         ),
-        bounds=bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both) if bounds else None,
+        bounds=found,
         shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
     return renamed(made, names_of_members(sdfg)) if structures else made
@@ -140,24 +149,25 @@ def _structure(
     sdfg: dace.SDFG, path: str, structure: dace.data.Structure, array: Callable[..., ArrayArgument]
 ) -> StructureArgument:
     """A structure, whose members have their paths as names."""
-    written = written_members(sdfg, path.partition(".")[0])
+    root = path.partition(".")[0]
+    written = written_members(sdfg, root)
+    copied: list[str] = []
 
     def member(name: str, descriptor: Any) -> Argument:
         if is_structure(descriptor):
             return _structure(sdfg, name, descriptor, array)
         dtype = checked_dtype(f"SDFG '{sdfg.name}'", name, descriptor.dtype.to_string())
-        is_written = any(f"{name}.".startswith(f"{path.partition('.')[0]}{each}.") for each in written)
+        is_written = any(f"{name}.".startswith(f"{root}{each}.") for each in written)
         if isinstance(descriptor, dace.data.Scalar):
-            if is_written:
-                raise SignatureError(
-                    f"Argument '{name}' of SDFG '{sdfg.name}' must be an array of one element, because the SDFG writes"
-                    " it, but is a scalar."
-                )
-            return ScalarArgument(name, dtype)
+            if not is_written:
+                return ScalarArgument(name, dtype)
+            copied.append(name)
+            return array(name, dtype, descriptor.storage.name, "readwrite", (1,), (1,))
         access = "readwrite" if is_written else "read"
         return array(name, dtype, descriptor.storage.name, access, descriptor.shape, descriptor.strides)
 
-    return StructureArgument(path, tuple(member(*each) for each in members_of(sdfg.name, path, structure)))
+    members = tuple(member(*each) for each in members_of(sdfg.name, path, structure))
+    return StructureArgument(path, members, tuple(copied))
 
 
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
@@ -13,6 +14,11 @@ from gtstub.errors import SignatureError
 
 def is_structure(descriptor: Any) -> bool:
     return isinstance(descriptor, data.Structure) and not isinstance(descriptor, data.View | data.Reference)
+
+
+def is_struct(value: Any) -> bool:
+    """Whether a value is what DaCe makes of an object for a call: the struct of a structure, with addresses."""
+    return isinstance(value, ctypes.Structure) and hasattr(type(value), "__descriptor__")
 
 
 def members_of(sdfg: str, path: str, structure: data.Structure) -> Iterator[tuple[str, data.Data]]:

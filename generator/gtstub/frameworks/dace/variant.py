@@ -65,9 +65,9 @@ class Options:
 @dataclasses.dataclass(frozen=True)
 class LoadedVariant:
     """
-    A compiled program. `arrays` are the descriptors of its arguments and results, of a structure those of its members
-    by their paths, `constants` the compile-time arguments of the call that it was compiled for, and `exact` the types of those numbers for whose types it was
-    compiled, because their parameters have none.
+    A compiled program. `arrays` are the descriptors of its arguments and results, and by their paths those of members
+    of structures. `constants` are the compile-time arguments of the call that it was compiled for, and `exact` the
+    types of those numbers for whose types it was compiled, because their parameters have none.
     """
 
     program: Program
@@ -292,7 +292,7 @@ def parse_variant(
     raw = sdfg.to_json()
     described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
     parameters = _parameters(sdfg, described, types, given, closure)
-    signature = program_signature(sdfg, parameters)
+    signature = program_signature(sdfg, described, parameters)
     made = renamed(described, parameters.names)
     stub = make_stub(made, signature)
     measured = (parsing, BuildStage.since(begin, "bindings"))
