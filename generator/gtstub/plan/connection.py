@@ -28,6 +28,7 @@ from gtstub.signature.model import (
     Argument,
     ArrayArgument,
     CallbackArgument,
+    PlainArgument,
     Requirement,
     ScalarArgument,
     StructureArgument,
@@ -83,11 +84,10 @@ class Connection:
         first, *later = sources
         if isinstance(argument, CallbackArgument):
             return Slot(index, argument.name, "uint64", is_array=False, source=first)
-        assert not isinstance(argument, StructureArgument)
         self._assertions += [Assertion(argument.name, first, source) for source in later]
         return Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first)
 
-    def _sources(self, argument: Argument) -> list[Source]:
+    def _sources(self, argument: PlainArgument) -> list[Source]:
         """
         All sources of the value of an argument: a scalar of the same name first, then axes in program order. Sizes come
         before strides: these follow from sizes as a rule, and that of an axis with fewer than two elements may be any
@@ -130,7 +130,7 @@ class Connection:
         found = [each for each in self._signatures.shapes.requirements if each.array in self._fields]
         return sorted(found, key=lambda each: (each.property == "stride", self._fields[each.array].index, each.axis))
 
-    def _check(self, argument: Argument, sources: list[Source]) -> None:
+    def _check(self, argument: PlainArgument, sources: list[Source]) -> None:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)
         if not sources:
             kind = "array" if is_array else "callback" if isinstance(argument, CallbackArgument) else "symbol"

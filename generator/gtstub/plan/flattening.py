@@ -63,7 +63,7 @@ class Flattening:
                 return self._tuple(name, path, type_)
             case CallbackType():
                 leaf: Leaf | Unused = self._callback(name, path)
-            case FieldType(dims=(_, *_)):
+            case FieldType() if type_.dims or self._is_element(name):
                 leaf = self._field(name, path, type_)
             case ScalarType() if name in self._signatures.statics:
                 leaf = self._static(name, path, type_.dtype)
@@ -72,6 +72,11 @@ class Flattening:
         if not isinstance(leaf, Unused):
             self._leaves.append(leaf)
         return leaf
+
+    def _is_element(self, name: str) -> bool:
+        """Whether the SDFG takes an array without axes."""
+        argument = self._signatures.arguments.get(name)
+        return isinstance(argument, ArrayArgument) and not argument.axes
 
     def _tuple(self, name: str, path: str, type_: TupleType) -> Tuple | Unused:
         keys = type_.keys

@@ -296,7 +296,7 @@ class Function:
 class Members:
     """
     The address of a struct of C that the stub fills with these slots for each call. Of arrays that are `copied`, which
-    have one element, the struct contains the element itself; the stub copies it back after the call.
+    have no axes, the struct contains the element itself; the stub copies it back after the call.
     """
 
     slots: tuple[Slot, ...]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from gtstub.errors import PlanError
 from gtstub.signature.dtypes import INDEX
 from gtstub.signature.model import (
-    Argument,
     Bounds,
+    PlainArgument,
     ProgramSignature,
     Property,
     Requirement,
@@ -32,7 +32,7 @@ class Signatures:
         self.program = program
         self.shapes = sdfg.shapes or Shapes((), ())
         self.bounds = sdfg.bounds or Bounds(0, (), ())
-        self.arguments: Mapping[str, Argument] = {argument.name: argument for argument in sdfg.values}
+        self.arguments: Mapping[str, PlainArgument] = {argument.name: argument for argument in sdfg.values}
         self.structures: Mapping[str, StructureArgument] = {each.name: each for each in structures_in(sdfg.arguments)}
         self.domains: Mapping[str, StaticDomain] = self._by_name(
             "static domain", ((domain.leaf, domain) for domain in program.static_domains)

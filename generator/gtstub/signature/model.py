@@ -197,8 +197,8 @@ class CallbackArgument:
 class StructureArgument:
     """
     A pointer to a struct of C. Its `members` are in the struct's order: an array is the pointer to its first element, a
-    scalar its value, and a structure the pointer to its struct. An array that is `copied` has one element, which is in
-    the struct itself: a scalar that the SDFG writes, so that callers pass memory for it.
+    scalar its value, and a structure the pointer to its struct. An array that is `copied` has no axes, and its element is
+    in the struct itself: a scalar that the SDFG writes, so that callers pass memory for it.
     """
 
     name: str
@@ -206,10 +206,11 @@ class StructureArgument:
     copied: tuple[str, ...]
 
 
-Argument = ArrayArgument | ScalarArgument | CallbackArgument | StructureArgument
+PlainArgument = ArrayArgument | ScalarArgument | CallbackArgument
+Argument = PlainArgument | StructureArgument
 
 
-def values_in(arguments: Iterable[Argument]) -> Iterator[Argument]:
+def values_in(arguments: Iterable[Argument]) -> Iterator[PlainArgument]:
     """The arguments, with the members of structures in place of these."""
     for each in arguments:
         if isinstance(each, StructureArgument):
@@ -377,7 +378,7 @@ class SdfgSignature:
     shapes: Shapes | None = None
 
     @property
-    def values(self) -> tuple[Argument, ...]:
+    def values(self) -> tuple[PlainArgument, ...]:
         """The arguments, with the members of structures in place of these."""
         return tuple(values_in(self.arguments))
 

@@ -38,14 +38,12 @@ RESULT = re.compile(r"__return(_\d+)?")
 class Parameters:
     """
     The parameters of a compiled DaCe program by their names in the SDFG, in the order in which a stub takes them: those
-    that the caller passes, those that the host reads, and the results. `members` are the names of all members of each
-    structure among them.
+    that the caller passes, those that the host reads, and the results.
     """
 
     passed: tuple[str, ...]
     read: Mapping[str, Reading]
     results: tuple[str, ...]
-    members: Mapping[str, tuple[str, ...]]
 
     @property
     def names(self) -> dict[str, str]:
@@ -57,11 +55,6 @@ class Parameters:
             for name, reading in self.read.items()
         }
         new |= {name: RESULT.sub(r"result\1", name) for name in self.results}
-        new |= {
-            name: new.get(structure, structure) + name.removeprefix(structure)
-            for structure, members in self.members.items()
-            for name in members
-        }
         for name, wanted in new.items():
             while wanted in names.values():
                 wanted += "_"
@@ -110,7 +103,7 @@ def _structure(argument: StructureArgument, descriptor: dace.data.Structure) -> 
             case ArrayArgument():
                 return _field(member.dtype, len(member.axes))
         assert isinstance(member, ScalarArgument)
-        return ScalarType(member.dtype)
+        return _field(member.dtype, 0)  # which may be a number, or an array that another program writes
 
     keys = tuple(descriptor.dtype.base_type.fields)
     return TupleType(tuple(map(of_member, keys, argument.members)), keys)

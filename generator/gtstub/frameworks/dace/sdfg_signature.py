@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,13 @@ from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
 from gtstub.frameworks.dace.program_signature import renamed
 from gtstub.frameworks.dace.shapes import ShapeReader
-from gtstub.frameworks.dace.structures import is_structure, members_of, names_of_members, written_members
+from gtstub.frameworks.dace.structures import (
+    is_structure,
+    names_of_members,
+    structure_argument,
+    with_members,
+    written_members,
+)
 from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
 from gtstub.sdfg.read import SdfgError, json_in, of_document
 from gtstub.signature.dtypes import DType
@@ -34,11 +40,9 @@ from gtstub.signature.model import (
     Role,
     ScalarArgument,
     SdfgSignature,
-    StructureArgument,
     Unknown,
     Workspace,
     checked_dtype,
-    values_in,
 )
 
 
@@ -66,7 +70,7 @@ def sdfg_signature(
     reads, writes = sdfg.read_and_write_sets()
 
     arrays: dict[str, ArrayArgument] = {}
-    structures: dict[str, StructureArgument] = {}
+    structures: dict[str, dace.data.Structure] = {}
     roles: dict[str, list[Role]] = {}
     scalars: dict[str, DType] = {}
     callbacks: dict[str, CallbackArgument] = {}
@@ -98,7 +102,13 @@ def sdfg_signature(
             )
             continue
         if is_structure(descriptor):
-            structures[argument] = _structure(sdfg, argument, descriptor, array)
+            structures[argument] = descriptor
+            is_written = written_members(sdfg, argument)
+            for path, member in with_members(sdfg, {argument: descriptor}):
+                if type(member) is dace.data.Array or (type(member) is dace.data.Scalar and is_written(path)):
+                    dtype = checked_dtype(f"SDFG '{name}'", path, member.dtype.to_string())
+                    axes = (member.shape, member.strides) if type(member) is dace.data.Array else ((), ())
+                    arrays[path] = array(path, dtype, member.storage.name, _ACCESS[True, is_written(path)], *axes)
             continue
         is_scalar = isinstance(descriptor, dace.data.Scalar)
         fixed = read.containers.get(argument)
@@ -121,12 +131,21 @@ def sdfg_signature(
 
     init = init_symbols(sdfg)
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
-    arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks, **structures}
+    arguments: Mapping[str, Argument] = {
+        **{argument: each for argument, each in arrays.items() if argument in described},
+        **symbols,
+        **callbacks,
+        **{path: structure_argument(name, path, each, arrays) for path, each in structures.items()},
+    }
     kept = handle_symbols(read)
+    if structures and (runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values())):
+        raise SignatureError(
+            f"Argument '{min(structures)}' of SDFG '{name}' must be an array or a scalar, because the SDFG uses a GPU,"
+            " but is a structure."
+        )
     found: Bounds | None = None
     if bounds and structures:  # whose members the analysis does not tell from other names
-        known = (each for each in values_in(arguments.values()) if isinstance(each, ArrayArgument))
-        found = Bounds(0, (), tuple(Unknown(each.name, OTHER, 1) for each in known))
+        found = Bounds(0, (), tuple(Unknown(each, OTHER, 1) for each in arrays))
     elif bounds:
         found = bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both)
     made = SdfgSignature(
@@ -143,31 +162,6 @@ def sdfg_signature(
         shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
     return renamed(made, names_of_members(sdfg)) if structures else made
-
-
-def _structure(
-    sdfg: dace.SDFG, path: str, structure: dace.data.Structure, array: Callable[..., ArrayArgument]
-) -> StructureArgument:
-    """A structure, whose members have their paths as names."""
-    root = path.partition(".")[0]
-    written = written_members(sdfg, root)
-    copied: list[str] = []
-
-    def member(name: str, descriptor: Any) -> Argument:
-        if is_structure(descriptor):
-            return _structure(sdfg, name, descriptor, array)
-        dtype = checked_dtype(f"SDFG '{sdfg.name}'", name, descriptor.dtype.to_string())
-        is_written = any(f"{name}.".startswith(f"{root}{each}.") for each in written)
-        if isinstance(descriptor, dace.data.Scalar):
-            if not is_written:
-                return ScalarArgument(name, dtype)
-            copied.append(name)
-            return array(name, dtype, descriptor.storage.name, "readwrite", (1,), (1,))
-        access = "readwrite" if is_written else "read"
-        return array(name, dtype, descriptor.storage.name, access, descriptor.shape, descriptor.strides)
-
-    members = tuple(member(*each) for each in members_of(sdfg.name, path, structure))
-    return StructureArgument(path, members, tuple(copied))
 
 
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Set
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any, TypeGuard
 
 import dace
 from dace import data, nodes
 
 from gtstub.errors import SignatureError
+from gtstub.signature.model import Argument, ArrayArgument, ScalarArgument, StructureArgument, checked_dtype
 
 
-def is_structure(descriptor: Any) -> bool:
-    return isinstance(descriptor, data.Structure) and not isinstance(descriptor, data.View | data.Reference)
+def is_structure(descriptor: Any) -> TypeGuard[data.Structure]:
+    """Whether it is a structure, and neither a view of one nor a sparse tensor, whose sizes DaCe does not know."""
+    return type(descriptor) is data.Structure
 
 
 def is_struct(value: Any) -> bool:
@@ -21,20 +23,20 @@ def is_struct(value: Any) -> bool:
     return isinstance(value, ctypes.Structure) and hasattr(type(value), "__descriptor__")
 
 
-def members_of(sdfg: str, path: str, structure: data.Structure) -> Iterator[tuple[str, data.Data]]:
+def members_of(sdfg: str, path: str, structure: data.Structure) -> Mapping[str, data.Data]:
     """
-    The members of a structure in the order of its struct in C, each with its path; `path` is that of the structure.
+    The members of a structure by their paths, in the order of its struct in C; `path` is that of the structure.
 
     Raises SignatureError for members of other kinds than arrays, scalars and structures.
     """
-    for key in structure.dtype.base_type.fields:
-        member = structure.members[key]
-        if not is_structure(member) and type(member) not in (data.Array, data.Scalar):
+    members = {f"{path}.{key}": structure.members[key] for key in structure.dtype.base_type.fields}
+    for name, member in members.items():
+        if type(member) not in (data.Array, data.Scalar, data.Structure):
             raise SignatureError(
-                f"Argument '{path}.{key}' of SDFG '{sdfg}' must be an array, a scalar or a structure, but has type"
+                f"Argument '{name}' of SDFG '{sdfg}' must be an array, a scalar or a structure, but has type"
                 f" '{type(member).__name__}'."
             )
-        yield f"{path}.{key}", member
+    return members
 
 
 def with_members(sdfg: dace.SDFG, described: Mapping[str, data.Data]) -> Iterator[tuple[str, data.Data]]:
@@ -42,7 +44,7 @@ def with_members(sdfg: dace.SDFG, described: Mapping[str, data.Data]) -> Iterato
     for path, descriptor in described.items():
         yield path, descriptor
         if is_structure(descriptor):
-            yield from with_members(sdfg, dict(members_of(sdfg.name, path, descriptor)))
+            yield from with_members(sdfg, members_of(sdfg.name, path, descriptor))
 
 
 def names_of_members(sdfg: dace.SDFG) -> Mapping[str, str]:
@@ -58,7 +60,33 @@ def names_of_members(sdfg: dace.SDFG) -> Mapping[str, str]:
     return names
 
 
-def written_members(sdfg: dace.SDFG, structure: str) -> Set[str]:
+def structure_argument(
+    sdfg: str, path: str, structure: data.Structure, arrays: Mapping[str, ArrayArgument]
+) -> StructureArgument:
+    """
+    A structure, or one in a structure. `arrays` has its arrays by their paths, and scalars that the SDFG writes. The
+    names of members are their paths.
+    """
+    members = members_of(sdfg, path, structure)
+
+    def argument(member: str, descriptor: data.Data) -> Argument:
+        if is_structure(descriptor):
+            return structure_argument(sdfg, member, descriptor, arrays)
+        if member in arrays:
+            return arrays[member]
+        return ScalarArgument(member, checked_dtype(f"SDFG '{sdfg}'", member, descriptor.dtype.to_string()))
+
+    copied = tuple(name for name, each in members.items() if type(each) is data.Scalar and name in arrays)
+    return StructureArgument(path, tuple(map(argument, members, members.values())), copied)
+
+
+def written_members(sdfg: dace.SDFG, structure: str) -> Callable[[str], bool]:
+    """Tells of the path of a member whether an SDFG may write it."""
+    written = {f"{structure}{each}." for each in _written(sdfg, structure)}
+    return lambda path: any(f"{path}.".startswith(each) for each in written)
+
+
+def _written(sdfg: dace.SDFG, structure: str) -> Set[str]:
     """
     The paths of what an SDFG writes of a structure, from the structure on: '.x.a', or '' for all of it. A nested SDFG
     gets whole structures, and says itself what it writes.
@@ -81,7 +109,7 @@ def written_members(sdfg: dace.SDFG, structure: str) -> Set[str]:
     for end in ends:
         written = str(end.data.data)
         if isinstance(end.src, nodes.NestedSDFG):
-            found |= written_members(end.src.sdfg, end.src_conn)
+            found |= _written(end.src.sdfg, end.src_conn)
         else:  # what another one writes may be all of it
             found.add(written.removeprefix(structure) if written.startswith(f"{structure}.") else "")
     return found

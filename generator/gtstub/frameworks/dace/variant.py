@@ -37,15 +37,7 @@ from gtstub.frameworks.dace.structures import with_members
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import CallPlan
 from gtstub.signature.expressions import Expression, polynomial
-from gtstub.signature.model import (
-    CallbackArgument,
-    Device,
-    ProgramSignature,
-    SdfgSignature,
-    StructureArgument,
-    structures_in,
-    values_in,
-)
+from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
 
@@ -139,10 +131,15 @@ class LoadedVariant:
         call lacks a symbol on which a size depends.
         """
         order = (*self.parameters.passed, *self.parameters.read)
-        places = {name: place for place, name in enumerate(order)}
-        arrays = [(places[name.partition(".")[0]], name) for name in self.arrays if name.partition(".")[0] in places]
-        symbols = _symbols_of({(place, *name.split(".")[1:]): self.arrays[name] for place, name in sorted(arrays)})
-        symbols |= {name: _Number((place,)) for name, place in places.items() if name not in self.arrays}
+        steps = {f"{each.path}.{key}": (key, i) for each in self.plan.collections for i, key in enumerate(each.keys)}
+
+        def path(name: str) -> tuple[Any, ...]:
+            parent = name.rpartition(".")[0]
+            return (*path(parent), steps[name]) if parent else (order.index(name),)
+
+        arrays = {path(name): each for name, each in self.arrays.items() if name.partition(".")[0] in order}
+        symbols = _symbols_of({each: arrays[each] for each in sorted(arrays)})
+        symbols |= {name: _Number((place,)) for place, name in enumerate(order) if name not in self.arrays}
         results = [
             ([_size(each) for each in array.shape], array.dtype.type)
             for array in (self.arrays[name] for name in self.parameters.results)
@@ -174,7 +171,7 @@ IDENTICAL = -2
 class _Number:
     """
     Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one. `path`
-    is the number of the argument, and the names that lead from a structure to a member.
+    is the number of the argument, and of each member on the way to an array in it the name and the number.
     """
 
     path: tuple[Any, ...]
@@ -184,9 +181,14 @@ class _Number:
     plus: int = 0
 
     def read(self, arguments: Sequence[Any]) -> int:
-        argument = functools.reduce(getattr, self.path[1:], arguments[self.path[0]])
+        argument = functools.reduce(_member, self.path[1:], arguments[self.path[0]])
         found = int(getattr(argument, self.member)[self.axis] if self.member else argument)
         return (found - self.plus) // self.factor
+
+
+def _member(structure: Any, member: tuple[str, int]) -> Any:
+    name, number = member
+    return structure[number] if type(structure) is tuple else getattr(structure, name)
 
 
 def _size(described: Any) -> Expression:
@@ -365,12 +367,7 @@ def _parameters(
     passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays or name in symbols]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
     read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks}
-    members = {
-        each.name: tuple(inner.name for inner in (*structures_in(each.members), *values_in(each.members)))
-        for each in described.arguments
-        if isinstance(each, StructureArgument)
-    }
-    return Parameters(tuple(passed), read, results_of(arguments), members)
+    return Parameters(tuple(passed), read, results_of(arguments))
 
 
 _NAMES = (
