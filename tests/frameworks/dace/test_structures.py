@@ -213,7 +213,7 @@ def wrong(one: Outer, other: Outer) -> Iterator[tuple[Any, str, Any, str]]:
     yield one, "y", np.zeros((3, 3)), "'one.y' must have size 2 on axis 0 ('axis_0'), not 3."
     yield one, "y", np.zeros((3, 2)).T, "'one.y' must have stride 1 on axis 1 ('axis_1'), not 2."
     yield one.x, "a", np.zeros(3), "'one.x.a' must have dtype 'float32', not 'float64'."
-    yield one, "small", 128, "'one.small' must fit in an 'int8', but is 128."
+    yield one, "small", 128, "'one.small' is 128, which does not fit 'int8'."
     yield one, "flag", 1, "'one.flag' must be a 'bool', not 'int'."
     yield one, "sum", np.zeros(1), "'one.sum' must have 0 dimensions (), not 1."
     yield other, "sum", 1.0, "'other.sum' must be a field, not 'float'."
@@ -241,11 +241,8 @@ def test_members_that_do_not_fit() -> None:
         setattr(thing, name, value)
         with pytest.raises((TypeError, ValueError)) as caught:
             combine(one, other)
-        said = re.sub(r"Argument ('.*') of program '.*_combine' ", r"\1 ", str(caught.value))
-        assert (
-            said.removeprefix("Arguments of program 'tests_frameworks_dace_test_structures_combine' disagree: ")
-            == message
-        )
+        said = re.sub(r"Arguments? (?:('.*') )?of program '\S*_combine' (?:disagree: )?", r"\1 ", str(caught.value))
+        assert said.strip() == message
         setattr(thing, name, right)
         assert other.y.tobytes() == before
     combine(one, other)
@@ -301,19 +298,19 @@ def test_c_host() -> None:
         for name, each in (("one", one), ("other", other))
         for key, value in {**vars(each), "x_a": each.x.a, "x_b": each.x.b}.items()
     }
-    given = {name: as_c(values[name]) for name in names}
+    given = {leaf.name: as_c(values[leaf.name], is_scalar=leaf.kind != "field") for leaf in variant.plan.arguments}
     stub, library = (variant.entry.path / name for name in (f"{variant.plan.name}_stub.so", variant.plan.library))
     dtypes = {leaf.name: leaf.dtype for leaf in variant.plan.scalars}
     arguments = tuple(ScalarArgument(name, dtypes.get(name, "float64")) for name in names)
     program = CProgram(load(stub, library), stub, SdfgSignature(variant.plan.name, "cpu", "", arguments), given)
     assert program(given) is None
     assert (other.y.tobytes(), other.sum.tobytes()) == (expected.y.tobytes(), expected.sum.tobytes())
-    assert "of 'one.x.a' is 2" in program({**given, "one_x_a": as_c(one.x.a[:2])})
+    assert "of 'one.x.a' is 2" in program({**given, "one_x_a": as_c(one.x.a[:2], is_scalar=False)})
 
 
-def as_c(value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
+def as_c(value: Any, *, is_scalar: bool) -> Any:
+    if is_scalar:
+        return np.asarray(value).item()
     return FieldValue(value, (0,) * value.ndim, tuple(f"axis_{axis}" for axis in range(value.ndim)))
 
 
