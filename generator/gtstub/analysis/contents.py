@@ -47,14 +47,26 @@ def contents(
         if _has_unclear_updates(sdfg):
             raise ValueError("what is combined with what is not known")
         found, _ = accesses(sdfg, scalars)
-        return {name: _contents(name, sizes, found, values) for name, sizes in arrays.items()}
+        return {
+            name: _contents(name, sizes, found, values) if _is_argument(sdfg, name) else _unknown(sizes)
+            for name, sizes in arrays.items()
+        }
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
         return unknown_contents(arrays)
 
 
+def _is_argument(sdfg: Sdfg, name: str) -> bool:
+    """Whether an SDFG has an array under this name: it has members of structures, and results, under other names."""
+    return name in sdfg.containers and not sdfg.containers[name].is_transient
+
+
 def unknown_contents(arrays: Mapping[str, Sequence[int]]) -> Mapping[str, Contents]:
     """What is known of a call whose SDFG cannot be read: it may read all of each array."""
-    return {name: Contents(read=(_whole(sizes),)) for name, sizes in arrays.items()}
+    return {name: _unknown(sizes) for name, sizes in arrays.items()}
+
+
+def _unknown(sizes: Sequence[int]) -> Contents:
+    return Contents(read=(_whole(sizes),))
 
 
 def _has_unclear_updates(sdfg: Sdfg) -> bool:

@@ -90,7 +90,7 @@ def known_symbols(sdfg: SdfgSignature) -> Sequence[str]:
 
 def _scalars(sdfg: SdfgSignature) -> Sequence[ScalarArgument]:
     more = sdfg.shapes.symbols if sdfg.shapes else ()
-    return [each for each in (*sdfg.arguments, *more) if isinstance(each, ScalarArgument)]
+    return [each for each in (*sdfg.values, *more) if isinstance(each, ScalarArgument)]
 
 
 def _check(
@@ -119,7 +119,7 @@ def _arrays(
     program: ProgramSignature, sdfg: SdfgSignature, dimensions: Mapping[str, int]
 ) -> Mapping[str, Sequence[_Values]]:
     """The values of each axis of each array."""
-    axes = {each.name: each.axes for each in sdfg.arguments if isinstance(each, ArrayArgument)}
+    axes = {each.name: each.axes for each in sdfg.values if isinstance(each, ArrayArgument)}
     domains = {each.leaf: each.ranges for each in program.static_domains}
     sizes = {each.neighbor.name: each.max_neighbors for each in program.connectivities} | dict(dimensions)
     found: dict[str, Sequence[_Values]] = {}

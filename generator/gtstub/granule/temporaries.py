@@ -95,8 +95,7 @@ class _Program:
             if isinstance(value, ArrayValue) and value.section is None:
                 wholes[leaf.array.name] = value.array, layouts[value.array]
         sizes = {name: layout.shape for name, (_, layout) in wholes.items()}
-        slots = (*self._plan.slots, *self._plan.symbols)
-        values = {slot.name: known for slot in slots if (known := _value(slot, given, layouts)) is not None}
+        values = {slot.name: known for slot in self._plan.values if (known := _value(slot, given, layouts)) is not None}
         made = unknown_contents(sizes) if self._sdfg is None else contents(self._sdfg, self._scalars, values, sizes)
         found: dict[int, list[Contents]] = {}
         for name, (number, _) in wholes.items():
@@ -106,7 +105,7 @@ class _Program:
     @functools.cached_property
     def _scalars(self) -> Mapping[str, DType]:
         signature = sdfg_in(self._entry / "sdfg.json")
-        return {each.name: each.dtype for each in signature.arguments if isinstance(each, ScalarArgument)}
+        return {each.name: each.dtype for each in signature.values if isinstance(each, ScalarArgument)}
 
     @functools.cached_property
     def _sdfg(self) -> Sdfg | None:

@@ -14,6 +14,7 @@ from gtstub.plan.model import (
     FieldLeaf,
     Function,
     Leaf,
+    Members,
     Metric,
     RequiredShape,
     ScalarLeaf,
@@ -28,8 +29,10 @@ from gtstub.signature.model import (
     Argument,
     ArrayArgument,
     CallbackArgument,
+    PlainArgument,
     Requirement,
     ScalarArgument,
+    StructureArgument,
 )
 
 METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
@@ -73,6 +76,10 @@ class Connection:
         return slots
 
     def _slot(self, index: int, argument: Argument) -> Slot:
+        if isinstance(argument, StructureArgument):
+            members = tuple(self._slot(index, member) for member in argument.members)
+            copied = tuple(member for member in members if member.name in argument.copied)
+            return Slot(index, argument.name, "uint64", is_array=False, source=Members(members, copied))
         sources = self._sources(argument)
         self._check(argument, sources)
         first, *later = sources
@@ -81,7 +88,7 @@ class Connection:
         self._assertions += [Assertion(argument.name, first, source) for source in later]
         return Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first)
 
-    def _sources(self, argument: Argument) -> list[Source]:
+    def _sources(self, argument: PlainArgument) -> list[Source]:
         """
         All sources of the value of an argument: a scalar of the same name first, then axes in program order. Sizes come
         before strides: these follow from sizes as a rule, and that of an axis with fewer than two elements may be any
@@ -124,7 +131,7 @@ class Connection:
         found = [each for each in self._signatures.shapes.requirements if each.array in self._fields]
         return sorted(found, key=lambda each: (each.property == "stride", self._fields[each.array].index, each.axis))
 
-    def _check(self, argument: Argument, sources: list[Source]) -> None:
+    def _check(self, argument: PlainArgument, sources: list[Source]) -> None:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)
         if not sources:
             kind = "array" if is_array else "callback" if isinstance(argument, CallbackArgument) else "symbol"

@@ -13,8 +13,10 @@ from gtstub.plan.model import (
     Collection,
     FieldLeaf,
     Leaf,
+    Members,
     Metric,
     Node,
+    Slot,
     Source,
     StaticLeaf,
     Tuple,
@@ -33,11 +35,7 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         "device": plan.device,
         "parameters": [_node(node) for node in plan.parameters],
         "leaves": [_leaf(leaf) for leaf in plan.leaves],
-        "slots": [
-            {name: getattr(slot, name) for name in ("index", "name", "dtype", "is_array", "c_type")}
-            | {"source": _source(slot.source)}
-            for slot in plan.slots
-        ],
+        "slots": [_slot(slot) for slot in plan.slots],
         "assertions": [
             {"symbol": assertion.symbol, "first": _source(assertion.first), "later": _source(assertion.later)}
             for assertion in plan.assertions
@@ -108,6 +106,11 @@ def _bounds(bounds: CallBounds) -> dict[str, Any]:
     }
 
 
+def _slot(slot: Slot) -> dict[str, Any]:
+    members = {name: getattr(slot, name) for name in ("index", "name", "dtype", "is_array", "c_type")}
+    return members | {"source": _source(slot.source)}
+
+
 def _source(source: Source) -> dict[str, Any]:
     match source:
         case Metric(name):
@@ -116,6 +119,8 @@ def _source(source: Source) -> dict[str, Any]:
             members = {"leaf": leaf.name, "axis": axis, "property": property_}
             if (minus, divisor) != (0, 1):
                 members |= {"minus": minus, "divisor": divisor}
+        case Members(slots, copied):
+            members = {"members": [_slot(slot) for slot in slots], "copied": [slot.name for slot in copied]}
         case _:
             members = {"leaf": source.leaf.name}
     return {"kind": source.kind, **members, "text": source.text}

@@ -64,7 +64,7 @@ class Flattening:
                 return self._tuple(name, path, type_)
             case CallbackType():
                 leaf: Leaf | Unused = self._callback(name, path)
-            case FieldType(dims=(_, *_)):
+            case FieldType() if type_.dims or self._is_element(name):
                 leaf = self._field(name, path, type_)
             case ScalarType() if name in self._signatures.statics:
                 leaf = self._static(name, path, type_.dtype)
@@ -74,15 +74,23 @@ class Flattening:
             self._leaves.append(leaf)
         return leaf
 
+    def _is_element(self, name: str) -> bool:
+        """Whether the SDFG takes an array without axes."""
+        argument = self._signatures.arguments.get(name)
+        return isinstance(argument, ArrayArgument) and not argument.axes
+
     def _tuple(self, name: str, path: str, type_: TupleType) -> Tuple | Unused:
         keys = type_.keys
         if keys is not None and len(keys) != len(type_.elements):
             raise self._signatures.refusal(f"'{path}' has {len(type_.elements)} elements, but {len(keys)} keys")
+        structure = self._signatures.structures.get(name)
+        if structure is not None and len(structure.members) != len(type_.elements):
+            raise self._signatures.refusal(
+                f"'{path}' has {len(type_.elements)} elements, but {len(structure.members)} in the SDFG"
+            )
         paths = [f"{path}[{i}]" if keys is None else f"{path}.{keys[i]}" for i in range(len(type_.elements))]
-        elements = tuple(
-            self._node(f"{name}_{i}", element_path, element)
-            for i, (element_path, element) in enumerate(zip(paths, type_.elements, strict=True))
-        )
+        names = [f"{name}_{i}" if structure is None else structure.members[i].name for i in range(len(paths))]
+        elements = tuple(map(self._node, names, paths, type_.elements))
         if all(isinstance(element, Unused) for element in elements):
             return Unused(path)
         if keys is None:

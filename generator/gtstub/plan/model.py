@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from gtstub.signature.dtypes import COMPLEX_DTYPES, NAMES, DType
@@ -292,12 +292,32 @@ class Function:
         return f"function that calls '{self.leaf.path}'"
 
 
-Source = Data | AxisValue | Value | Metric | Function
+@dataclasses.dataclass(frozen=True)
+class Members:
+    """
+    The address of a struct of C that the stub fills with these slots for each call. Of arrays that are `copied`, which
+    have no axes, the struct contains the element itself; the stub copies it back after the call.
+    """
+
+    slots: tuple[Slot, ...]
+    copied: tuple[Slot, ...]
+
+    kind: ClassVar[str] = "members"
+
+    @property
+    def text(self) -> str:
+        return f"struct of {', '.join(slot.name for slot in self.slots)}"
+
+
+Source = Data | AxisValue | Value | Metric | Function | Members
 
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """One argument of `__program_<name>` after the handle. A symbol that the SDFG does not take has the index -1."""
+    """
+    One argument of `__program_<name>` after the handle, or a member of a structure, with the index of that argument. A
+    symbol that the SDFG does not take has the index -1.
+    """
 
     index: int
     name: str
@@ -308,13 +328,15 @@ class Slot:
     @property
     def is_stored(self) -> bool:
         """Whether the value is in the struct of slots, because it comes from an array or a scalar."""
-        return not isinstance(self.source, Metric | Function)
+        return not isinstance(self.source, Metric | Function | Members)
 
     @property
     def c_type(self) -> str:
         """The type of the argument in C."""
         if isinstance(self.source, Function):
             return f"callback_{self.source.leaf.name} *"
+        if isinstance(self.source, Members):
+            return f"structure_{self.name} *"
         return f"{NAMES[self.dtype].c} *" if self.is_array else NAMES[self.dtype].c
 
 
@@ -488,14 +510,22 @@ class CallPlan:
         return tuple(slot for slot in self.slots if slot.name in names)
 
     @property
+    def structures(self) -> tuple[Slot, ...]:
+        """The slots that are structures, each after those in it."""
+        return tuple(slot for slot in _with_members(self.slots) if isinstance(slot.source, Members))
+
+    @property
+    def values(self) -> tuple[Slot, ...]:
+        """The slots with the members of structures in place of these, and the symbols."""
+        return (*(slot for slot in _with_members(self.slots) if not isinstance(slot.source, Members)), *self.symbols)
+
+    @property
     def checked_scalars(self) -> tuple[Slot, ...]:
         """The scalars that are checked together with arrays, the largest types first."""
         names = {slot.name for slot in self.bounding_slots}.union(*(each.symbols for each in self.facts))
         names.update(each.symbol for each in self.assertions if each.has_scalar)
         names.update(*(each.value.symbols for each in self.required_shapes if each.has_scalar))
-        scalars = (
-            each for each in (*self.slots, *self.symbols) if each.name in names and isinstance(each.source, Value)
-        )
+        scalars = (each for each in self.values if each.name in names and isinstance(each.source, Value))
         return tuple(sorted(scalars, key=lambda slot: (-NAMES[slot.dtype].size, NAMES[slot.dtype].c)))
 
     @property
@@ -505,8 +535,7 @@ class CallPlan:
         that they are one piece of memory, and then the others in order.
         """
         first = self.checked_scalars
-        every = (*self.slots, *self.symbols)
-        slots = (slot for slot in every if slot not in first and slot.is_stored)
+        slots = (slot for slot in self.values if slot not in first and slot.is_stored)
         return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
 
     @property
@@ -529,8 +558,9 @@ class CallPlan:
 
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
         """The slots whose source is `leaf`."""
-        every = (*self.slots, *self.symbols)
-        return tuple(slot for slot in every if not isinstance(slot.source, Metric) and slot.source.leaf is leaf)
+        return tuple(
+            slot for slot in self.values if not isinstance(slot.source, Metric | Members) and slot.source.leaf is leaf
+        )
 
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """
@@ -547,6 +577,14 @@ class CallPlan:
         elif any(field is leaf for field in bounded):
             compared |= {"start", "size"}
         return tuple(name for name in PROPERTIES if name in compared)
+
+
+def _with_members(slots: Iterable[Slot]) -> Iterator[Slot]:
+    """The slots, and all members of structures before these."""
+    for slot in slots:
+        if isinstance(slot.source, Members):
+            yield from _with_members(slot.source.slots)
+        yield slot
 
 
 def walk(node: Node) -> Iterator[Node]:

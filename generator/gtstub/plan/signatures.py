@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from gtstub.errors import PlanError
 from gtstub.signature.dtypes import INDEX
 from gtstub.signature.model import (
-    Argument,
     Bounds,
+    PlainArgument,
     ProgramSignature,
     Property,
     Requirement,
@@ -18,6 +18,8 @@ from gtstub.signature.model import (
     SdfgSignature,
     Shapes,
     StaticDomain,
+    StructureArgument,
+    structures_in,
 )
 from gtstub.signature.roles import fields, roles_by_name
 
@@ -30,7 +32,8 @@ class Signatures:
         self.program = program
         self.shapes = sdfg.shapes or Shapes((), ())
         self.bounds = sdfg.bounds or Bounds(0, (), ())
-        self.arguments: Mapping[str, Argument] = {argument.name: argument for argument in sdfg.arguments}
+        self.arguments: Mapping[str, PlainArgument] = {argument.name: argument for argument in sdfg.values}
+        self.structures: Mapping[str, StructureArgument] = {each.name: each for each in structures_in(sdfg.arguments)}
         self.domains: Mapping[str, StaticDomain] = self._by_name(
             "static domain", ((domain.leaf, domain) for domain in program.static_domains)
         )
@@ -93,7 +96,7 @@ class Signatures:
     @property
     def _symbols(self) -> Iterator[ScalarArgument]:
         """All scalars of the SDFG, and the symbols that it does not take."""
-        yield from (argument for argument in self.sdfg.arguments if isinstance(argument, ScalarArgument))
+        yield from (argument for argument in self.sdfg.values if isinstance(argument, ScalarArgument))
         yield from self.shapes.symbols
 
     @functools.cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from gtstub.plan.model import CallPlan, FieldLeaf, Leaf, Metric, Unused, walk
+from gtstub.plan.model import CallPlan, FieldLeaf, Leaf, Members, Metric, Unused, walk
 from gtstub.signature.expressions import Expression, extremum
 from gtstub.signature.model import Condition
 
@@ -94,7 +94,7 @@ class Agreement:
 def agreements(plan: CallPlan) -> Iterator[Agreement]:
     for assertion in plan.assertions:
         first, later = assertion.first, assertion.later
-        leaf = None if isinstance(later, Metric) else later.leaf
+        leaf = None if isinstance(later, Metric | Members) else later.leaf
         yield Agreement(leaf, assertion.symbol, f"{later.text} equals {first.text}")
     for each in plan.required_shapes:
         text = f"{each.name} of axis {each.axis} of '{each.leaf.path}' is {each.value}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gtstub.codegen.hosts.fortran import FortranInterface
-from gtstub.plan.model import CallPlan, FieldLeaf, Metric
+from gtstub.plan.model import CallPlan, FieldLeaf, Members, Metric
 from gtstub.plan.model import Leaf as PlanLeaf
 from gtstub.plan.wording import Use, agreements, uses
 from gtstub.report.model import Constant, Leaf, Slot, UsedWhen
@@ -42,7 +42,7 @@ def slots(plan: CallPlan) -> tuple[Slot, ...]:
             c_type=slot.c_type,
             kind=slot.source.kind,
             source=slot.source.text,
-            leaf=None if isinstance(slot.source, Metric) else slot.source.leaf.index,
+            leaf=None if isinstance(slot.source, Metric | Members) else slot.source.leaf.index,
         )
         for slot in plan.slots
     )

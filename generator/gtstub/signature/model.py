@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, get_args
 
 from gtstub.errors import SignatureError
@@ -193,7 +193,38 @@ class CallbackArgument:
     is_parallel: bool
 
 
-Argument = ArrayArgument | ScalarArgument | CallbackArgument
+@dataclasses.dataclass(frozen=True)
+class StructureArgument:
+    """
+    A pointer to a struct of C. Its `members` are in the struct's order: an array is the pointer to its first element, a
+    scalar its value, and a structure the pointer to its struct. An array that is `copied` has no axes, and its element is
+    in the struct itself: a scalar that the SDFG writes, so that callers pass memory for it.
+    """
+
+    name: str
+    members: tuple[Argument, ...]
+    copied: tuple[str, ...]
+
+
+PlainArgument = ArrayArgument | ScalarArgument | CallbackArgument
+Argument = PlainArgument | StructureArgument
+
+
+def values_in(arguments: Iterable[Argument]) -> Iterator[PlainArgument]:
+    """The arguments, with the members of structures in place of these."""
+    for each in arguments:
+        if isinstance(each, StructureArgument):
+            yield from values_in(each.members)
+        else:
+            yield each
+
+
+def structures_in(arguments: Iterable[Argument]) -> Iterator[StructureArgument]:
+    """The structures among the arguments, each after those in it."""
+    for each in arguments:
+        if isinstance(each, StructureArgument):
+            yield from structures_in(each.members)
+            yield each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -345,6 +376,11 @@ class SdfgSignature:
     workspaces: tuple[Workspace, ...] = ()
     bounds: Bounds | None = None
     shapes: Shapes | None = None
+
+    @property
+    def values(self) -> tuple[PlainArgument, ...]:
+        """The arguments, with the members of structures in place of these."""
+        return tuple(values_in(self.arguments))
 
 
 def checked_dtype(owner: str, argument: str, name: str, *, is_scalar: bool = False) -> DType:

@@ -23,6 +23,7 @@ KINDS: Mapping[type, str] = {
     model.ArrayArgument: "array",
     model.ScalarArgument: "scalar",
     model.CallbackArgument: "callback",
+    model.StructureArgument: "structure",
 }
 """The member 'kind' of objects that stand where others may stand, too."""
 
@@ -72,6 +73,14 @@ class Reader:
             case model.CallbackValue(shape=shape, strides=strides) if len(shape) != len(strides):
                 found = f"{len(shape)} sizes and {len(strides)} strides"
                 raise self.refusal(place, f"expected as many strides as sizes, found {found}")
+            case model.StructureArgument(members=members) if any(
+                isinstance(each, model.CallbackArgument) for each in members
+            ):
+                raise self.refusal(f"{place}.members", "expected arrays, scalars and structures, found a callback")
+            case model.StructureArgument(members=members, copied=copied) if unknown := sorted(
+                {*copied} - {each.name for each in members if isinstance(each, model.ArrayArgument)}
+            ):
+                raise self.refusal(f"{place}.copied", f"expected names of arrays in 'members', found '{unknown[0]}'")
             case model.Follow(array=array, axis=axis, size=size) if (
                 len({array is None, axis is None, size is not None}) > 1
             ):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from gtstub.errors import SignatureError
 from gtstub.signature.model import (
     INDEX_TYPES,
+    Argument,
     ArrayArgument,
     Bounds,
     CallbackArgument,
@@ -15,6 +16,8 @@ from gtstub.signature.model import (
     ScalarArgument,
     SdfgSignature,
     Shapes,
+    StructureArgument,
+    structures_in,
 )
 
 
@@ -23,11 +26,12 @@ def check_references(signature: SdfgSignature, refuse: Callable[[str, str], Sign
     Checks what the schema cannot express: each name that the document uses is defined in the document. Raises what
     `refuse` makes of a place and a problem.
     """
-    ranks = {item.name: len(item.axes) for item in signature.arguments if isinstance(item, ArrayArgument)}
-    scalars = {item.name: item.dtype for item in signature.arguments if isinstance(item, ScalarArgument)}
+    ranks = {item.name: len(item.axes) for item in signature.values if isinstance(item, ArrayArgument)}
+    scalars = {item.name: item.dtype for item in signature.values if isinstance(item, ScalarArgument)}
     callbacks = {item.name: item for item in signature.arguments if isinstance(item, CallbackArgument)}
-    if len({*ranks, *scalars, *callbacks}) != len(signature.arguments):
-        twice, _ = collections.Counter(item.name for item in signature.arguments).most_common(1)[0]
+    names = [item.name for item in (*signature.values, *structures_in(signature.arguments))]
+    twice, times = collections.Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
         raise refuse("$.arguments", f"expected each name once, found '{twice}' several times")
     shapes = signature.shapes or Shapes((), ())
     symbols = {symbol.name for symbol in shapes.symbols}
@@ -40,11 +44,16 @@ def check_references(signature: SdfgSignature, refuse: Callable[[str, str], Sign
         if axis >= ranks[array]:
             raise refuse(at_axis, f"expected an axis of '{array}', which has {ranks[array]}, found '{axis}'")
 
-    for where, group in (("$.arguments", signature.arguments), ("$.shapes.symbols", shapes.symbols)):
+    def check_roles(where: str, group: Iterable[Argument]) -> None:
         for index, argument in enumerate(group):
+            if isinstance(argument, StructureArgument):
+                check_roles(f"{where}[{index}].members", argument.members)
             for number, role in enumerate(argument.roles if isinstance(argument, ScalarArgument) else ()):
                 place = f"{where}[{index}].roles[{number}]"
                 check_axis(role.array, role.axis, f"{place}.array", f"{place}.axis")
+
+    check_roles("$.arguments", signature.arguments)
+    check_roles("$.shapes.symbols", shapes.symbols)
     for index, each in enumerate(shapes.requirements):
         place = f"$.shapes.requirements[{index}]"
         check_axis(each.array, each.axis, f"{place}.array", f"{place}.axis")

@@ -293,16 +293,6 @@ def test_the_key_sees_constants() -> None:
 
 
 def test_refusals_name_the_program() -> None:
-    def structure_argument() -> None:
-        structure = dace.data.Structure({"x": dace.float64[3]}, "S")
-
-        @gtstub.program
-        @dace.program
-        def structured(s: structure, a: dace.float64[3]):  # type: ignore[valid-type]
-            a[:] = s.x
-
-        structured.compile()
-
     def half() -> None:
         @gtstub.program
         @dace.program
@@ -322,7 +312,6 @@ def test_refusals_name_the_program() -> None:
     for build, said in (
         (text, "'a' of .*_texts' must be an array or a scalar, but is a text. DaCe takes annotations for texts after"),
         (half, "'h' of .*_halves' must have one of the element types"),
-        (structure_argument, "'s' of .* must be an array or a scalar, but has type 'Structure'"),
     ):
         with pytest.raises(SignatureError) as caught:
             build()

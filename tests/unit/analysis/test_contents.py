@@ -71,6 +71,13 @@ def test_a_map_over_all_elements() -> None:
     assert found(written("out = 1.0", "7 - i"), first=0, last=1) == Contents(((slice(6, 8),),))
 
 
+def test_an_array_that_has_another_name_in_the_sdfg() -> None:
+    it = written("out = 1.0", "i")
+    assert found(it, "member", first=0, last=7) == Contents(read=(WHOLE,))
+    it = dataclasses.replace(it, containers={"A": array("8", is_transient=True)})
+    assert found(it, first=0, last=7) == Contents(read=(WHOLE,))
+
+
 def test_a_map_that_is_empty_or_not_known() -> None:
     assert found(written("out = 1.0", "i"), first=3, last=2) == Contents()
     assert found(written("out = 1.0", "i"), first=0) == Contents()

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, ScalarLeaf, Slot, Value
+from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, Members, ScalarLeaf, Slot, Value
 from gtstub.plan.wording import agreements, remarks, uses
 from gtstub.util.console import make_table, print_parts
 from gtstub.util.legend import WIDTH, Legend
@@ -42,7 +42,7 @@ def print_slots(plan: CallPlan, evaluated: Sequence[str] = ()) -> None:
     axis with the indices that calls use. `evaluated` are the expressions that each call from Python evaluates.
     """
     lines = list(_remarks(plan))
-    if any(isinstance(slot.source, AxisValue) for slot in plan.slots):
+    if any(isinstance(slot.source, AxisValue) for slot in plan.values):
         lines.insert(0, "Starts, sizes and strides of arguments must fit the C types of their slots.")
     if evaluated:
         lines.append("Each call from Python evaluates again what DaCe has compiled in:")
@@ -75,7 +75,7 @@ def _filled(*columns: str, rows: Iterable[Sequence[str]]) -> Table:
 def _slots(plan: CallPlan, *, with_contracts: bool) -> Iterator[Table]:
     """A table of the slots that are arrays or functions, and one of the others, whose names are longer."""
     for are_values in (False, True):
-        slots = [slot for slot in plan.slots if (slot.is_array or isinstance(slot.source, Function)) != are_values]
+        slots = [slot for slot in _with_members(plan.slots) if _is_value(slot) == are_values]
         rows = [
             (
                 str(slot.index),
@@ -87,6 +87,18 @@ def _slots(plan: CallPlan, *, with_contracts: bool) -> Iterator[Table]:
             for slot in slots
         ]
         yield _filled("slot", "C type", "name", "source", "contract", rows=rows)
+
+
+def _with_members(slots: Iterable[Slot]) -> Iterator[Slot]:
+    """The slots, and the members of structures after these."""
+    for slot in slots:
+        yield slot
+        if isinstance(slot.source, Members):
+            yield from _with_members(slot.source.slots)
+
+
+def _is_value(slot: Slot) -> bool:
+    return not slot.is_array and not isinstance(slot.source, Function | Members)
 
 
 def _source(slot: Slot, plan: CallPlan) -> str:

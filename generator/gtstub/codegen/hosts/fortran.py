@@ -57,22 +57,25 @@ RESERVED = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """A dummy argument. Arguments of rank 0 are passed by value; a callback is a c_funptr."""
+    """
+    A dummy argument: an array of these `dims`, '(:, :)', or '(..)' for a scalar that the program writes, or else a value.
+    A callback is a c_funptr.
+    """
 
     name: str
     type: str
     kind: str
-    rank: int
+    dims: str
     written: bool
     description: str
 
     @property
     def declaration(self) -> str:
         """The declaration in the module: `real(c_double), intent(in) :: vn(:, :)`."""
-        if self.rank == 0:
+        if not self.dims:
             return f"{self.type}({self.kind}), value :: {self.name}"
         intent = "inout" if self.written else "in"
-        return f"{self.type}({self.kind}), intent({intent}) :: {self.name}({', '.join(':' * self.rank)})"
+        return f"{self.type}({self.kind}), intent({intent}) :: {self.name}{self.dims}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,10 +135,12 @@ def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf | CallbackLeaf) -> Ar
             f"Argument '{leaf.path}' of program '{plan.name}' has dtype '{leaf.dtype}', which Fortran lacks."
         )
     type_, kind = ("type", "c_funptr") if isinstance(leaf, CallbackLeaf) else TYPES[leaf.dtype]
-    rank, written = (len(leaf.axes), leaf.array.written) if isinstance(leaf, FieldLeaf) else (0, False)
+    dims, written = "", False
+    if isinstance(leaf, FieldLeaf):
+        dims, written = f"({', '.join(':' * len(leaf.axes)) or '..'})", leaf.array.written
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "
     used = "".join(f"; uses {each}" for each in indices_used(plan, leaf))
-    return Argument(leaf.name, type_, kind, rank, written, f"{path}{leaf.text}{used}")
+    return Argument(leaf.name, type_, kind, dims, written, f"{path}{leaf.text}{used}")
 
 
 def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None:

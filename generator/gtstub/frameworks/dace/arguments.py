@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import dace
 
 from gtstub.errors import SignatureError
-from gtstub.signature.model import CallbackArgument, SdfgSignature
+from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, SdfgSignature, StructureArgument
 
 
 def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mapping[str, str]) -> None:
@@ -15,19 +16,36 @@ def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mappin
     Raises SignatureError if the arguments of a compiled SDFG differ from those of its stub. `names` are as for
     `Build.publish`.
     """
-    expected = [
-        (argument.name, "callback" if isinstance(argument, CallbackArgument) else argument.dtype)
-        for argument in signature.arguments
-    ]
-    found = [
-        (names.get(name, name), "callback" if isinstance(type_, dace.callback) else type_.to_string())
-        for name, type_ in ((name, descriptor.dtype) for name, descriptor in compiled.arglist().items())
-    ]
+    expected = [(argument.name, _expected(argument)) for argument in signature.arguments]
+    found = [(names.get(name, name), _found(each.dtype)) for name, each in compiled.arglist().items()]
     if (found, init := init_symbols(compiled)) != (expected, signature.init):
         raise SignatureError(
             f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"
             f" initialisation {signature.init}; found {found}, for initialisation {init}."
         )
+
+
+def _expected(argument: Argument) -> str:
+    match argument:
+        case CallbackArgument():
+            return "callback"
+        case StructureArgument(members=members, copied=copied):
+            pointers = [isinstance(each, ArrayArgument) and each.name not in copied for each in members]
+            types = (_expected(each) + "*" * is_pointer for each, is_pointer in zip(members, pointers, strict=True))
+            return f"{{{', '.join(types)}}}*"
+    return argument.dtype
+
+
+def _found(dtype: Any) -> str:
+    """The type of an argument, or of a member of the struct that DaCe defines for a structure."""
+    match dtype:
+        case dace.callback():
+            return "callback"
+        case dace.dtypes.pointer():
+            return f"{_found(dtype.base_type)}*"
+        case dace.dtypes.struct():
+            return f"{{{', '.join(map(_found, dtype.fields.values()))}}}"
+    return str(dtype.to_string())
 
 
 def init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
         type_ = described.dtype if isinstance(described, data.Data) else described
         if isinstance(type_, dtypes.pyobject):
             raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' takes or returns a Python object.")
+        if isinstance(type_, dtypes.pointer | dtypes.stringtype):  # DaCe takes some members of structures for texts
+            raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' takes or returns a structure or a text.")
         is_scalar = not isinstance(described, data.Array)
         dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_.to_string(), is_scalar=is_scalar)
         if is_scalar:
@@ -64,7 +66,8 @@ def calls_of(callbacks: Collection[str], sdfg: Sdfg, outer: tuple[Node, ...] = (
             maps = (*outer, *around(state, node))
             for name in (each for each in callbacks if each in node.code):
                 data = {edge.data for edge in state.edges if node.id in (edge.src, edge.dst) and edge.data}
-                yield CallbackCall(name, maps, tuple(sdfg.containers[each] for each in sorted(data)))
+                known = sorted(data & sdfg.containers.keys())  # members of structures are none of them
+                yield CallbackCall(name, maps, tuple(sdfg.containers[each] for each in known))
             if node.sdfg is not None:
                 yield from calls_of([name for name, text in node.mapping.items() if text in callbacks], node.sdfg, maps)
 

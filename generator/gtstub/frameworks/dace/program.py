@@ -19,6 +19,7 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.closures import copy_of, same
 from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
+from gtstub.frameworks.dace.structures import is_struct
 from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, build_variant, parse_variant
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
@@ -91,6 +92,13 @@ class StubbedProgram(Overloads):
         if mode() == Mode.PYTHON:
             return python_of(self.dace_program)
         call = self._bind(args, kwargs)
+        if (name := next((name for name, value in call.by_name.items() if is_struct(value)), None)) is not None:
+            if self._fallback:
+                return self._call_dace
+            raise TypeError(
+                f"Argument '{name}' of program '{self.dace_program.name}' must be an object with the members of its"
+                " structure as attributes, not a struct of ctypes, which has addresses without sizes."
+            )
         with _PARSING:
             variant = self._variant(call)
         if not isinstance(variant, LoadedVariant):

@@ -10,16 +10,22 @@ from typing import Any
 import dace
 
 from gtstub.frameworks.dace.readings import Reading
+from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
 from gtstub.signature.model import (
+    Argument,
+    ArrayArgument,
     CallbackType,
     Dimension,
     FieldType,
     Parameter,
     ProgramSignature,
+    ScalarArgument,
     ScalarType,
     SdfgSignature,
+    StructureArgument,
+    TupleType,
     Type,
     checked_dtype,
 )
@@ -56,11 +62,17 @@ class Parameters:
         return names
 
 
-def program_signature(sdfg: dace.SDFG, parameters: Parameters) -> ProgramSignature:
-    """The signature of the program that DaCe parsed as `sdfg`. Raises SignatureError for unsupported types."""
+def program_signature(sdfg: dace.SDFG, signature: SdfgSignature, parameters: Parameters) -> ProgramSignature:
+    """
+    The signature of the program that DaCe parsed as `sdfg`, which has this `signature`. Raises SignatureError for
+    unsupported types.
+    """
     names, described = parameters.names, {**sdfg.arrays, **sdfg.arglist()}
+    structures = {each.name: each for each in signature.arguments if isinstance(each, StructureArgument)}
 
     def parameter(name: str, source: str | None = None) -> Parameter:
+        if name in structures:
+            return Parameter(names[name], _structure(structures[name], described[name]), source)
         return Parameter(names[name], _type(sdfg, name, described), source)
 
     return ProgramSignature(
@@ -83,6 +95,24 @@ def _path(source: str) -> str | None:
     return source if re.fullmatch(r"[A-Za-z_][\w.]*", source, re.ASCII) else None
 
 
+def _structure(argument: StructureArgument, descriptor: dace.data.Structure) -> TupleType:
+    def of_member(key: str, member: Argument) -> Type:
+        match member:
+            case StructureArgument():
+                return _structure(member, descriptor.members[key])
+            case ArrayArgument():
+                return _field(member.dtype, len(member.axes))
+        assert isinstance(member, ScalarArgument)
+        return _field(member.dtype, 0)  # which may be a number, or an array that another program writes
+
+    keys = tuple(descriptor.dtype.base_type.fields)
+    return TupleType(tuple(map(of_member, keys, argument.members)), keys)
+
+
+def _field(dtype: DType, rank: int) -> FieldType:
+    return FieldType(dtype, tuple(Dimension(f"axis_{axis}", "local") for axis in range(rank)))
+
+
 def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
     descriptor = described.get(name)
     dtype = sdfg.symbols.get(name, dace.int32) if descriptor is None else descriptor.dtype
@@ -92,7 +122,7 @@ def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
     checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string(), is_scalar=is_scalar)
     if descriptor is None or is_scalar:
         return ScalarType(checked)
-    return FieldType(checked, tuple(Dimension(f"axis_{axis}", "local") for axis in range(len(descriptor.shape))))
+    return _field(checked, len(descriptor.shape))
 
 
 def renamed(signature: SdfgSignature, names: Mapping[str, str]) -> SdfgSignature:
@@ -100,8 +130,8 @@ def renamed(signature: SdfgSignature, names: Mapping[str, str]) -> SdfgSignature
 
     def new(value: Any, member: str = "") -> Any:
         if isinstance(value, tuple):
-            return tuple(map(new, value))
-        if isinstance(value, str) and member in ("name", "array", "table"):
+            return tuple(new(each, member) for each in value)
+        if isinstance(value, str) and member in ("name", "array", "table", "copied"):
             return names.get(value, value)
         if not dataclasses.is_dataclass(value) or isinstance(value, type | Expression | Fact):
             return value

@@ -12,27 +12,35 @@ from typing import Any
 import dace
 import numpy as np
 
+from gtstub.plan.model import CallPlan
 from gtstub.signature.expressions import Expression, polynomial
-from gtstub.signature.model import Device
 
 
 def allocator(
-    program: str, device: Device, order: Sequence[str], arrays: Mapping[str, dace.data.Array], results: Sequence[str]
+    plan: CallPlan, order: Sequence[str], arrays: Mapping[str, dace.data.Array], results: Sequence[str]
 ) -> Callable[..., tuple[Any, ...]]:
     """
     A function of the arguments before the results, which have this `order`, that makes new arrays. `arrays` are the
-    descriptors. Raises TypeError if the call lacks a symbol on which a size or stride depends.
+    descriptors, those of members of structures by their paths. Raises TypeError if the call lacks a symbol on which a
+    size or stride depends.
     """
-    symbols = _symbols_of({place: arrays[name] for place, name in enumerate(order) if name in arrays})
-    symbols |= {name: _Number(place) for place, name in enumerate(order) if name not in arrays}
+    steps = {f"{each.path}.{key}": (key, i) for each in plan.collections for i, key in enumerate(each.keys)}
+
+    def path(name: str) -> tuple[Any, ...]:
+        parent = name.rpartition(".")[0]
+        return (*path(parent), steps[name]) if parent else (order.index(name),)
+
+    found = {path(name): each for name, each in arrays.items() if name.partition(".")[0] in order}
+    symbols = _symbols_of({each: found[each] for each in sorted(found)})
+    symbols |= {name: _Number((place,)) for place, name in enumerate(order) if name not in arrays}
     made = [_Result.of(arrays[name]) for name in results]
     needed = {name for each in made for size in (*each.shape, *each.strides) for name in size.symbols}
     if missing := needed - symbols.keys():
-        raise TypeError(f"A call of program '{program}' lacks the symbol '{min(missing)}'.")
+        raise TypeError(f"A call of program '{plan.name}' lacks the symbol '{min(missing)}'.")
 
     def allocate(*arguments: Any) -> tuple[Any, ...]:
         # Here, because only a GPU's program that makes its results needs cupy.
-        module = np if device == "cpu" else importlib.import_module("cupy")
+        module = np if plan.device == "cpu" else importlib.import_module("cupy")
         values = {name: symbols[name].read(arguments) for name in needed}
         return tuple(each.make(module, values) for each in made)
 
@@ -68,18 +76,26 @@ class _Result:
 
 @dataclasses.dataclass(frozen=True)
 class _Number:
-    """Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one."""
+    """
+    Where the value of a symbol is among arguments: an argument, or what follows from a size or stride of one. `path`
+    is the number of the argument, and of each member on the way to an array in it the name and the number.
+    """
 
-    place: int
+    path: tuple[Any, ...]
     member: str = ""
     axis: int = 0
     factor: int = 1
     plus: int = 0
 
     def read(self, arguments: Sequence[Any]) -> int:
-        argument = arguments[self.place]
+        argument = functools.reduce(_member, self.path[1:], arguments[self.path[0]])
         found = int(getattr(argument, self.member)[self.axis] if self.member else argument)
         return (found - self.plus) // self.factor
+
+
+def _member(structure: Any, member: tuple[str, int]) -> Any:
+    name, number = member
+    return structure[number] if type(structure) is tuple else getattr(structure, name)
 
 
 def _size(described: Any) -> Expression:
@@ -88,14 +104,14 @@ def _size(described: Any) -> Expression:
     return found
 
 
-def _symbols_of(arrays: Mapping[int, dace.data.Array]) -> dict[str, _Number]:
+def _symbols_of(arrays: Mapping[tuple[Any, ...], dace.data.Array]) -> dict[str, _Number]:
     """The symbols that follow from the arguments that are arrays: from a size, or else from a stride."""
     found: dict[str, _Number] = {}
     for member in ("shape", "strides"):
-        for place, array in arrays.items():
+        for path, array in arrays.items():
             for axis, text in enumerate(getattr(array, member)):
                 if (linear := _size(text).linear) is not None:
                     name, factor, constant = linear
                     unit = array.dtype.bytes if member == "strides" else 1
-                    found.setdefault(name, _Number(place, member, axis, unit * factor, unit * constant))
+                    found.setdefault(name, _Number(path, member, axis, unit * factor, unit * constant))
     return found

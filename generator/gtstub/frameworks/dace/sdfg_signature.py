@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import dace
 
 from gtstub import settings
+from gtstub.analysis.bounds.access import OTHER
 from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
+from gtstub.frameworks.dace.program_signature import renamed
 from gtstub.frameworks.dace.shapes import ShapeReader
+from gtstub.frameworks.dace.structures import (
+    is_structure,
+    names_of_members,
+    structure_argument,
+    with_members,
+    written_members,
+)
 from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
 from gtstub.sdfg.read import SdfgError, json_in, of_document
 from gtstub.signature.dtypes import DType
@@ -24,12 +33,14 @@ from gtstub.signature.model import (
     Argument,
     ArrayArgument,
     Axis,
+    Bounds,
     CallbackArgument,
     Device,
     Property,
     Role,
     ScalarArgument,
     SdfgSignature,
+    Unknown,
     Workspace,
     checked_dtype,
 )
@@ -59,10 +70,28 @@ def sdfg_signature(
     reads, writes = sdfg.read_and_write_sets()
 
     arrays: dict[str, ArrayArgument] = {}
+    structures: dict[str, dace.data.Structure] = {}
     roles: dict[str, list[Role]] = {}
     scalars: dict[str, DType] = {}
     callbacks: dict[str, CallbackArgument] = {}
     shapes = None if has_domains else ShapeReader(name, roles)
+
+    def array(
+        argument: str, dtype: DType, storage: str, access: Access, sizes: Iterable[Any], strides: Iterable[Any]
+    ) -> ArrayArgument:
+        return ArrayArgument(
+            name=argument,
+            dtype=dtype,
+            device=_device(name, argument, storage, gpu),
+            access=access,
+            axes=tuple(
+                _axis(argument, number, size, stride, roles)
+                if shapes is None
+                else shapes.axis(argument, number, size, stride)
+                for number, (size, stride) in enumerate(zip(sizes, strides, strict=True))
+            ),
+        )
+
     described = sdfg.arglist()
     calls = [*calls_of([name for name, each in described.items() if isinstance(each.dtype, dace.callback)], read)]
     check_devices(name, calls)
@@ -71,6 +100,15 @@ def sdfg_signature(
             callbacks[argument] = callback_argument(
                 name, argument, descriptor.dtype, is_parallel=calls_in_parallel(sdfg, calls)
             )
+            continue
+        if is_structure(descriptor):
+            structures[argument] = descriptor
+            is_written = written_members(sdfg, argument)
+            for path, member in with_members(sdfg, {argument: descriptor}):
+                if type(member) is dace.data.Array or (type(member) is dace.data.Scalar and is_written(path)):
+                    dtype = checked_dtype(f"SDFG '{name}'", path, member.dtype.to_string())
+                    axes = (member.shape, member.strides) if type(member) is dace.data.Array else ((), ())
+                    arrays[path] = array(path, dtype, member.storage.name, _ACCESS[True, is_written(path)], *axes)
             continue
         is_scalar = isinstance(descriptor, dace.data.Scalar)
         fixed = read.containers.get(argument)
@@ -95,24 +133,29 @@ def sdfg_signature(
         if is_scalar or fixed is None:
             scalars[argument] = dtype
             continue
-        arrays[argument] = ArrayArgument(
-            name=argument,
-            dtype=dtype,
-            device=_device(name, argument, fixed.storage, gpu),
-            access=_ACCESS[argument in reads, argument in writes],
-            axes=tuple(
-                _axis(argument, number, size, stride, roles)
-                if shapes is None
-                else shapes.axis(argument, number, size, stride)
-                for number, (size, stride) in enumerate(zip(fixed.shape, fixed.strides, strict=True))
-            ),
-        )
+        access = _ACCESS[argument in reads, argument in writes]
+        arrays[argument] = array(argument, dtype, fixed.storage, access, fixed.shape, fixed.strides)
 
     init = init_symbols(sdfg)
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
-    arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks}
+    arguments: Mapping[str, Argument] = {
+        **{argument: each for argument, each in arrays.items() if argument in described},
+        **symbols,
+        **callbacks,
+        **{path: structure_argument(name, path, each, arrays) for path, each in structures.items()},
+    }
     kept = handle_symbols(read)
-    return SdfgSignature(
+    if structures and (runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values())):
+        raise SignatureError(
+            f"Argument '{min(structures)}' of SDFG '{name}' must be an array or a scalar, because the SDFG uses a GPU,"
+            " but is a structure."
+        )
+    found: Bounds | None = None
+    if bounds and structures:  # whose members the analysis does not tell from other names
+        found = Bounds(0, (), tuple(Unknown(each, OTHER, 1) for each in arrays))
+    elif bounds:
+        found = bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both)
+    made = SdfgSignature(
         name=name,
         device=gpu if runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values()) else "cpu",
         library=f"lib{name}.so",
@@ -122,9 +165,10 @@ def sdfg_signature(
         workspaces=tuple(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in external_storages(read)
         ),
-        bounds=bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both) if bounds else None,
+        bounds=found,
         shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
+    return renamed(made, names_of_members(sdfg)) if structures else made
 
 
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:

@@ -33,6 +33,7 @@ from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import recording
 from gtstub.frameworks.dace.results import allocator
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
+from gtstub.frameworks.dace.structures import with_members
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
@@ -55,9 +56,9 @@ class Options:
 @dataclasses.dataclass(frozen=True)
 class LoadedVariant:
     """
-    A compiled program. `arrays` are the descriptors of its arguments and results, `constants` the compile-time
-    arguments of the call that it was compiled for, and `exact` the types of those numbers for whose types it was
-    compiled, because their parameters have none.
+    A compiled program. `arrays` are the descriptors of its arguments and results, and by their paths those of members
+    of structures. `constants` are the compile-time arguments of the call that it was compiled for, and `exact` the
+    types of those numbers for whose types it was compiled, because their parameters have none.
     """
 
     program: Program
@@ -91,7 +92,7 @@ class LoadedVariant:
         passed = [-1 - number[name] if name in held else call.places[name] for name in self.parameters.passed]
         results = self.parameters.results
         order = (*self.parameters.passed, *self.parameters.read)
-        allocate = allocator(self.plan.name, self.plan.device, order, self.arrays, results) if results else None
+        allocate = allocator(self.plan, order, self.arrays, results) if results else None
         nones: dict[str, Any] = {
             name: None for name in given.keys() - set(self.parameters.passed) if given[name] is None
         }
@@ -220,7 +221,7 @@ def parse_variant(
     raw = sdfg.to_json()
     described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
     parameters = _parameters(sdfg, described, types, given, closure)
-    signature = program_signature(sdfg, parameters)
+    signature = program_signature(sdfg, described, parameters)
     made = renamed(described, parameters.names)
     stub = make_stub(made, signature)
     measured = (parsing, BuildStage.since(begin, "bindings"))
@@ -260,8 +261,8 @@ def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_en
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
     names = {*parameters.passed, *parameters.read, *parameters.results}
-    found = ((name, each) for name, each in parsed.sdfg.arrays.items() if name in names)
-    arrays = {name: each for name, each in found if isinstance(each, dace.data.Array)}
+    described = {name: each for name, each in parsed.sdfg.arrays.items() if name in names}
+    arrays = {name: each for name, each in with_members(parsed.sdfg, described) if isinstance(each, dace.data.Array)}
     return LoadedVariant(
         entry.load(), parsed.stub.plan, arrays, parameters, parsed.closure, constants, exact, entry, front_end
     )
