@@ -23,11 +23,13 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import python_of, types_of
+from gtstub.frameworks.dace.paths import Step
 from gtstub.frameworks.dace.variant import LoadedVariant, Options, build_variant, parse_variant
 from gtstub.settings import Mode, mode
 
 ORCHESTRATION = "ndsl.dsl.dace.orchestration"
 EXECUTABLES = "ndsl.dsl.dace.dace_executable"
+QUANTITY = "ndsl.quantity"
 
 _BUILDING = threading.RLock()
 
@@ -100,6 +102,13 @@ class _Ndsl(FrontEnd):
         is_quantity = hasattr(type(value), "__descriptor__") and hasattr(value, "_data")
         return ("_data",) if is_quantity else ()  # not an array that was seen before, because buffers are swapped
 
+    def attribute(self, owner: Any, name: str) -> tuple[Step, ...]:
+        """NDSL lets only methods of a runtime read its Locals; a call takes them from the object's dict."""
+        if not _is_guarded(type(owner)) or hasattr(getattr(type(owner), name, None), "__set__"):
+            return (name,)
+        is_local = isinstance(vars(owner).get(name), importlib.import_module(QUANTITY).Local)
+        return ("__dict__", (name,)) if is_local else (name,)
+
     def is_read(self, value: Any) -> bool:
         if self.steps(value):
             return True
@@ -112,6 +121,17 @@ class _Ndsl(FrontEnd):
             if isinstance(program := getattr(each, "daceprog", each), DaceProgram):
                 return program
         return None
+
+
+def _inside(self: object, build: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:  # noqa: ARG001
+    """Builds as in a method of `self`, for which NDSL looks in the stack when DaCe reads a Local."""
+    return build()
+
+
+def _is_guarded(kind: type) -> bool:
+    """Whether NDSL, and nobody else, decides who may read attributes of an object of this type."""
+    by = [each for each in kind.__mro__[:-1] if "__getattribute__" in vars(each)]
+    return bool(by) and all(each.__module__.partition(".")[0] == "ndsl" for each in by)
 
 
 class _Stubbed:
@@ -153,7 +173,7 @@ class _Stubbed:
         with _BUILDING:
             if self._call == self._first_call:
                 try:
-                    self._call = self._build(args, kwargs)
+                    self._call = _inside(getattr(self, "obj_to_bind", None), lambda: self._build(args, kwargs))
                 except (SignatureError, PlanError) as error:
                     if not self._fallback:
                         raise

@@ -63,7 +63,7 @@ def test_what_is_said_to_be_the_default_of_dace_is_it() -> None:
 
 
 def test_what_is_said_not_to_matter_exists() -> None:
-    assert set(dace_config._document()["neutral"]) <= schema().keys()
+    assert {*dace_config._document()["neutral"], *dace_config._document()["without_effect"]} <= schema().keys()
 
 
 def test_who_speaks_later_wins() -> None:
@@ -130,6 +130,11 @@ def test_overrides_may_be_nested_as_in_a_table() -> None:
             {"optimizer.autotile_size": True},
             {},
             "DaCe's setting 'optimizer.autotile_size' must be an integer, but is True.",
+        ),
+        (
+            {"profiling": True},
+            {},
+            "DaCe's setting 'profiling' would have no effect: gtstub makes the calls, and decides where it builds.",
         ),
         (
             {},

@@ -1,5 +1,6 @@
 """GTSTUB_BUILD_CHECKS=1, and `gtstub replay --build-checks`: programs that are built with checks after their maps."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import gtstub
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 from tests.support.dace_programs import check_same
+from tests.support.own_cache import use_own_cache
 
 N, M = (dace.symbol(name) for name in "NM")
 
@@ -108,3 +110,35 @@ def test_a_replay_finds_the_first_map_that_writes_nan(tmp_path: Path) -> None:
     assert (found.exit_code, found.stderr) == (1, said)
     found = run("replay", recording, entry, "--check", "max a")
     assert (found.exit_code, "must have the form 'max PATTERN=NUMBER'" in found.stderr) == (1, True)
+
+
+TABLE = np.ones(4)
+
+
+@functools.wraps(np.sqrt)  # a decorator that DaCe does not know, so that it makes a callback of the function
+def root(value: float) -> float:
+    return float(np.sqrt(value))
+
+
+@gtstub.program
+@dace.program
+def calls_python(a: dace.float64[4], b: dace.float64[4]):
+    for i in dace.map[0:4]:
+        found: dace.float64 = root(a[i])
+        b[i] = found + TABLE[i]
+    a[:] = b
+
+
+def test_a_map_that_calls_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_own_cache(tmp_path, monkeypatch)
+    monkeypatch.setenv("GTSTUB_BUILD_CHECKS", "1")
+    a, b = np.full(4, 4.0), np.zeros(4)
+    with gtstub.checks("nan"), np.errstate(invalid="ignore"):
+        calls_python(a, b)
+        assert (a.tolist(), b.tolist()) == ([3.0] * 4, [3.0] * 4)
+        a[2] = -1
+        with pytest.raises(
+            RuntimeError, match=r"^Argument 'b' of .* is nan at axis_0 2 after map '\w*calls_python\w*' "
+        ):
+            calls_python(a, b)
+    calls_python.clear()

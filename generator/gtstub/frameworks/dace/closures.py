@@ -76,14 +76,14 @@ def closure_of(
 
     Raises SignatureError for what a call can neither read nor evaluate again.
     """
-    maker = _Maker(program, arguments, called)
+    maker = _Maker(program, arguments, called, front_end)
     ends = Counter(maker.end(each) for each in recorder.evaluations)
     for function in recorder.functions:
         maker.compare(Reading(function, ("__code__",), f"{function.__name__}.__code__"))
     arrays: dict[str, Reading] = {}
     shared: list[tuple[Reading, str]] = []
     place = {}
-    for name, (source, _, evaluator, _) in program.resolver.closure_arrays.items():
+    for name, (source, descriptor, evaluator, _) in program.resolver.closure_arrays.items():
         array = evaluator()
         place[name] = id(array)
         found = [reading for reading, value in maker.arrays if value is array]
@@ -95,6 +95,8 @@ def closure_of(
             raise SignatureError(
                 f"Program '{program.name}' reads the array '{source}', which a call cannot find again."
             )
+        if descriptor.transient:  # the SDFG's own memory, which does not fit another kind of object
+            maker.compare_type(readings[0])
         readings = [reading.then(*front_end.steps(array)) for reading in readings]
         arrays[name] = readings[0]
         shared += [(reading, name) for reading in readings[1:]]
@@ -117,7 +119,9 @@ class _Maker:
     compared, by its place, and `again` the expressions that calls evaluate.
     """
 
-    def __init__(self, program: DaceProgram, arguments: Mapping[str, Any], called: Collection[Any]) -> None:
+    def __init__(
+        self, program: DaceProgram, arguments: Mapping[str, Any], called: Collection[Any], front_end: FrontEnd
+    ) -> None:
         self.arrays: list[tuple[Reading, Any]] = []
         self.constants: dict[Any, tuple[Reading, Any]] = {}
         self.again: dict[str, Reading] = {}
@@ -125,6 +129,7 @@ class _Maker:
         self._program = program
         self._arguments = arguments
         self._called = {id(each) for each in called}
+        self._front_end = front_end
         self._passed: dict[int, Reading] = {
             id(value): Reading(Passed(name), (), name) for name, value in arguments.items() if not is_plain(value)
         }
@@ -167,7 +172,7 @@ class _Maker:
     def _names(self, scope: Scope) -> Names:
         if scope not in self._scopes:
             is_top = scope.function is getattr(self._program.f, "__func__", self._program.f)
-            self._scopes[scope] = Names(scope, self._arguments if is_top else {}, self._passed)
+            self._scopes[scope] = Names(scope, self._arguments if is_top else {}, self._passed, self._front_end)
         return self._scopes[scope]
 
     def _read_plain(self, reading: Reading, value: Any) -> bool:

@@ -135,7 +135,7 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def checked(name: str, value: Any) -> Any:
-    """The value of an override; raises ConfigError for an unknown setting or a value of another type."""
+    """The value of an override; raises ConfigError for an unknown setting, another type, and what has no effect."""
     known = defaults()
     if name not in known:
         raise ConfigError(f"DaCe has no setting '{name}'.{did_you_mean(name, list(known))}")
@@ -144,6 +144,10 @@ def checked(name: str, value: Any) -> Any:
         return float(value)
     if type(value) is not expected:
         raise ConfigError(f"DaCe's setting '{name}' must be {_ARTICLES[expected]}, but is {value!r}.")
+    if name in _document()["without_effect"] and value != known[name]:
+        raise ConfigError(
+            f"DaCe's setting '{name}' would have no effect: gtstub makes the calls, and decides where it builds."
+        )
     return value
 
 

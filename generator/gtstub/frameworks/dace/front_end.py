@@ -10,6 +10,7 @@ import dace
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub.frameworks.dace.internals import program_of
+from gtstub.frameworks.dace.paths import Step
 
 
 class FrontEnd:
@@ -18,6 +19,10 @@ class FrontEnd:
     def steps(self, value: Any) -> tuple[str, ...]:  # noqa: ARG002
         """The attributes that lead from an object that DaCe takes for an array to the array itself."""
         return ()
+
+    def attribute(self, owner: Any, name: str) -> tuple[Step, ...]:  # noqa: ARG002
+        """The steps with which a call reads an attribute of an object."""
+        return (name,)
 
     def is_read(self, value: Any) -> bool:  # noqa: ARG002
         """

@@ -13,6 +13,7 @@ from typing import Any
 from dace import dtypes, symbolic
 from dace.frontend.python import astutils
 
+from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.paths import Step, own_names, path_of
 from gtstub.frameworks.dace.recording import Scope
 
@@ -149,8 +150,11 @@ class Fixed:
 class Names:
     """Finds what the names in a function that DaCe parses stand for. `arguments` are those that were compiled in."""
 
-    def __init__(self, scope: Scope, arguments: Mapping[str, Any], passed: Mapping[int, Reading]) -> None:
+    def __init__(
+        self, scope: Scope, arguments: Mapping[str, Any], passed: Mapping[int, Reading], front_end: FrontEnd
+    ) -> None:
         self._scope = scope
+        self._front_end = front_end
         self._arguments = arguments
         self._passed = passed
 
@@ -194,7 +198,16 @@ class Names:
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """An expression in the function's own names, without those that DaCe has made up."""
-        return _Expanded(self._scope).visit(astutils.copy_tree(node))  # type: ignore[no-any-return]
+        expanded = _Expanded(self._scope).visit(astutils.copy_tree(node))
+        return _AsRead(self, self._front_end).visit(expanded)  # type: ignore[no-any-return]
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of a path now; None for another expression, and if there is no such value."""
+        found = self.path(node)
+        try:
+            return found.value if isinstance(found, Fixed) else found and found.read(self._arguments)
+        except Exception:  # of any object's attributes
+            return None
 
     def again(self, node: ast.expr, convert: Callable[[Any], Any] | None, source: str) -> Reading:
         """A reading that evaluates an expression, and converts what comes out."""
@@ -231,6 +244,21 @@ class _Expanded(ast.NodeTransformer):
         name = getattr(node.value, "__name__", None)
         is_builtin = isinstance(name, str) and getattr(builtins, name, None) is node.value
         return ast.Name(id=name, ctx=ast.Load()) if is_builtin and name is not None else node
+
+
+class _AsRead(ast.NodeTransformer):
+    """Replaces the attributes that a front end has calls read by other steps."""
+
+    def __init__(self, names: Names, front_end: FrontEnd) -> None:
+        self._names = names
+        self._front_end = front_end
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        node.value = self.visit(node.value)
+        if type(self._front_end) is FrontEnd:
+            return node
+        steps = self._front_end.attribute(self._names.value(node.value), node.attr)
+        return node if steps == (node.attr,) else _with_steps(node.value, steps)
 
 
 class _Bound(ast.NodeTransformer):

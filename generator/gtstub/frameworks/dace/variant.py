@@ -213,7 +213,7 @@ def parse_variant(
     _check_names(program, sdfg, given)
     closure = closure_of(
         program,
-        {name: given[name] for name in types.values if name in given},
+        {name: given[name] for name in types.values if name in types.given and name in given},
         _called(program, sdfg),
         recorder,
         front_end,
@@ -254,7 +254,8 @@ def parse_variant(
 def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> LoadedVariant:
     """Finds or builds the entry of a program that was parsed for these types and this call, and loads it."""
     entry, parameters = parsed.entry(), parsed.parameters
-    constants = {name: copy_of(value) for name, value in types.values.items() if name in call.places}
+    passed = {*call.places} & types.given
+    constants = {name: copy_of(value) for name, value in types.values.items() if name in passed}
     exact = {
         name: number_types(descriptor.dtype)
         for name, descriptor in types.descriptors.items()

@@ -1,0 +1,97 @@
+"""Settings of DaCe's front end in `dace_config`: gtstub parses a program with them as DaCe does."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+from dace.frontend.python.common import DaceSyntaxError
+
+import gtstub
+from gtstub.errors import SignatureError
+
+N = dace.symbol("N")
+
+
+def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that DaCe does not know, so that it makes a callback of the function."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return called
+
+
+@opaque
+def added(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def increased(a: dace.float64[N], b: dace.float64[N]):
+    for i in dace.map[0:N]:
+        b[i] = a[i]
+        b[i] += a[i]
+
+
+def called_twice(a: dace.float64[N], b: dace.float64[N]):
+    a[:] = added(a, b)
+    b[:] = added(a, b)
+
+
+def looped(a: dace.float64[8]):
+    for i in range(3):
+        a[i] = a[i] + i
+
+
+def calls_looped(a: dace.float64[8]):
+    looped(a)
+
+
+def untyped(a: dace.float64[N]):
+    b = added(a, a)
+    a[:] = b
+
+
+@pytest.mark.parametrize(
+    ("function", "setting", "value"),
+    [
+        (increased, "frontend.avoid_wcr", True),
+        (called_twice, "frontend.dont_fuse_callbacks", True),
+        (looped, "frontend.unroll_threshold", 5),
+        (calls_looped, "frontend.unroll_threshold", 5),
+        (calls_looped, "optimizer.automatic_simplification", False),
+        (looped, "optimizer.autooptimize", True),
+    ],
+)
+def test_a_setting_does_what_it_does_in_dace(function: Callable[..., Any], setting: str, value: Any) -> None:
+    kinds = []
+    for changed in ({}, {setting: value}):
+        parsed = gtstub.program(function, dace_config=changed).parse().sdfg
+        with dace.config.temporary_config():
+            for name, each in changed.items():
+                dace.Config.set(*name.split("."), value=each)
+            program = dace.program(function)
+            sdfg = program.to_sdfg()
+            if changed.get("optimizer.autooptimize"):
+                sdfg = program.auto_optimize(sdfg)
+                sdfg.simplify()
+        assert kinds_of(parsed) == kinds_of(sdfg)
+        kinds.append(kinds_of(parsed))
+    assert kinds[0] != kinds[1]
+
+
+def kinds_of(sdfg: dace.SDFG) -> list[str]:
+    """What distinguishes SDFGs that settings have made."""
+    nodes = sorted(type(each).__name__ for each, _ in sdfg.all_nodes_recursive())
+    wcr = sorted(str(edge.data.wcr) for edge, _ in sdfg.all_edges_recursive() if hasattr(edge.data, "wcr"))
+    return [*nodes, *wcr, *sorted(map(str, sdfg.arglist()))]
+
+
+def test_callbacks_without_types_may_be_forbidden() -> None:
+    with pytest.raises(DaceSyntaxError, match='Cannot infer return type of function call "added"'):
+        gtstub.program(untyped, dace_config={"frontend.typed_callbacks_only": True})(np.zeros(3))
+    with pytest.raises(SignatureError):
+        gtstub.program(untyped)(np.zeros(3))
