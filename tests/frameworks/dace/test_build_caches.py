@@ -12,7 +12,6 @@ import pytest
 from dace.libraries import blas, standard
 
 import gtstub
-from gtstub.cache.cleanup import BUILD_CACHES
 from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.cache.inventory import inventory
 from gtstub.cache.process import this_process
@@ -22,6 +21,7 @@ from gtstub.frameworks.dace.build import Build
 from gtstub.frameworks.dace.build_caches import DIRECTORY, build_caches, searches_packages
 from gtstub.signature.model import Device
 from gtstub.toolchain import compiler
+from gtstub.toolchain.machine import BUILD_CACHES
 from tests.support.own_cache import use_own_cache
 
 CACHES = (DIRECTORY, "DACE_compiler_configure_cache", "DACE_compiler_command_cache")

@@ -20,7 +20,7 @@ from dace.codegen import compiler as dace_compiler
 from gtstub import settings
 from gtstub.cache.counts import MISSES, count
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
-from gtstub.cache.lookup import Request
+from gtstub.cache.lookup import Request, toolchain_of
 from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
 from gtstub.cache.store import Cache
@@ -33,7 +33,6 @@ from gtstub.frameworks.dace.map_checks import with_map_checks
 from gtstub.frameworks.dace.streams import one_stream
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler
 from gtstub.toolchain.arch import arch, named_arch, toolkit
 from gtstub.toolchain.compiler import Toolchain
 
@@ -107,7 +106,7 @@ class Build:
 
     def toolchain(self, cache: Cache) -> Toolchain:
         """The compilers with their flags. Raises ToolchainError as `compiler.find` does."""
-        return compiler.find(cache.root, cache.shared, *self.cmake)
+        return toolchain_of(cache, self.cmake)
 
     def publish(
         self,
