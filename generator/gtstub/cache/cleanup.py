@@ -17,8 +17,8 @@ from pathlib import Path
 from gtstub.cache.claims import DIRECTORY as CLAIMS
 from gtstub.cache.claims import FAILURES, LOWERING, read_claim
 from gtstub.cache.entry import Entry
-from gtstub.toolchain.machine import BUILD_CACHES, BYTE_CODE, machine_directory
 from gtstub.cache.process import is_number, tagged_has_ended, this_process
+from gtstub.toolchain.machine import BUILD_CACHES, BYTE_CODE, machine_directory
 
 BUILDING = ".building-"
 

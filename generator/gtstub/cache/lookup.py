@@ -13,13 +13,13 @@ from gtstub import ranks, settings
 from gtstub.cache.counts import HITS, count
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import make_key
-from gtstub.toolchain.machine import machine_directory
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.temporary import writable
 from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
 from gtstub.toolchain import compiler
 from gtstub.toolchain.compiler import Toolchain
+from gtstub.toolchain.machine import machine_directory
 from gtstub.tracing import spans
 
 SHOWN = 6

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gtstub import settings
 
-PLACES = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108  checked
+PLACES = (Path("/tmp"), Path("/var/tmp"))
 """Where the directory is, if no variable names it: not in $TMPDIR, which many batch systems change for each job."""
 
 

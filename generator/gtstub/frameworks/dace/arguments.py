@@ -19,17 +19,20 @@ def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mappin
         (argument.name, "callback" if isinstance(argument, CallbackArgument) else argument.dtype)
         for argument in signature.arguments
     ]
+    arguments, init = arguments_of(compiled)
     found = [
         (names.get(name, name), "callback" if isinstance(type_, dace.callback) else type_.to_string())
-        for name, type_ in ((name, descriptor.dtype) for name, descriptor in compiled.arglist().items())
+        for name, type_ in ((name, descriptor.dtype) for name, descriptor in arguments.items())
     ]
-    if (found, init := init_symbols(compiled)) != (expected, signature.init):
+    if (found, init) != (expected, signature.init):
         raise SignatureError(
             f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"
             f" initialisation {signature.init}; found {found}, for initialisation {init}."
         )
 
 
-def init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:
-    """The arguments of `__dace_init_<name>` in their order."""
-    return tuple(sorted(symbol for symbol in sdfg.used_symbols(all_symbols=False) if not symbol.startswith("__dace")))
+def arguments_of(sdfg: dace.SDFG) -> tuple[Mapping[str, dace.data.Data], tuple[str, ...]]:
+    """The arguments of an SDFG, and those of `__dace_init_<name>`, in their order."""
+    symbols = sdfg.used_symbols(all_symbols=False)  # which takes most of the time
+    init = sorted(symbol for symbol in symbols if not symbol.startswith("__dace"))
+    return sdfg.arglist(free_symbols=symbols), tuple(init)

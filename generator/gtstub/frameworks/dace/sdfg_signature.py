@@ -11,7 +11,7 @@ import dace
 from gtstub import settings
 from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
-from gtstub.frameworks.dace.arguments import init_symbols
+from gtstub.frameworks.dace.arguments import arguments_of
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
@@ -63,7 +63,7 @@ def sdfg_signature(
     scalars: dict[str, DType] = {}
     callbacks: dict[str, CallbackArgument] = {}
     shapes = None if has_domains else ShapeReader(name, roles)
-    described = sdfg.arglist()
+    described, init = arguments_of(sdfg)
     calls = [*calls_of([name for name, each in described.items() if isinstance(each.dtype, dace.callback)], read)]
     check_devices(name, calls)
     for argument, descriptor in described.items():
@@ -101,7 +101,6 @@ def sdfg_signature(
             ),
         )
 
-    init = init_symbols(sdfg)
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
     arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks}
     kept = handle_symbols(read)
