@@ -30,10 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Without 'make test', tests use a cache of their own instead of the user's."""
+    """Without 'make test', tests use a cache of their own instead of the user's. What caches share is in it, too."""
     if "GTSTUB_CACHE_DIR" not in os.environ:
         os.environ["GTSTUB_CACHE_DIR"] = tempfile.mkdtemp(prefix="gtstub-tests-")
         atexit.register(shutil.rmtree, os.environ["GTSTUB_CACHE_DIR"], ignore_errors=True)
+    os.environ["GTSTUB_MACHINE_DIR"] = str(Path(os.environ["GTSTUB_CACHE_DIR"]).absolute() / "machine")
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ GT_CACHE_ROOT = "GT_CACHE_ROOT"
 GT4PY_CACHE_DIR = "GT4PY_BUILD_CACHE_DIR"
 CACHE_MAX_SIZE = "GTSTUB_CACHE_MAX_SIZE"
 
+MACHINE_DIR = "GTSTUB_MACHINE_DIR"
 SHARED_CACHE_DIR = "GTSTUB_SHARED_CACHE_DIR"
 TRUST = "GTSTUB_TRUST"
 """Read by the runtime: runtime/program/trusted.c."""
@@ -112,6 +113,12 @@ def cache_max_size() -> float:
 def shared_cache_dirs() -> tuple[Path, ...]:
     """The absolute paths of the caches in GTSTUB_SHARED_CACHE_DIR, which gtstub only reads."""
     return tuple(path.absolute() for path in _paths(SHARED_CACHE_DIR))
+
+
+def machine_dir() -> Path | None:
+    """The directory in GTSTUB_MACHINE_DIR for what all caches of this user on this machine share."""
+    directory = os.environ.get(MACHINE_DIR)
+    return Path(directory).absolute() if directory else None
 
 
 def allowed_signers() -> Path | None:

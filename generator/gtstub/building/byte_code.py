@@ -16,10 +16,10 @@ import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
-from gtstub.cache.cleanup import BYTE_CODE
 from gtstub.cache.store import open_cache
 from gtstub.cache.trust import check_root, make_directory
 from gtstub.errors import TrustError
+from gtstub.toolchain.machine import BYTE_CODE
 
 PACKAGES = ("gt4py", "dace")
 """What every build imports."""

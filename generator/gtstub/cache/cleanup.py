@@ -18,6 +18,7 @@ from gtstub.cache.claims import DIRECTORY as CLAIMS
 from gtstub.cache.claims import FAILURES, LOWERING, read_claim
 from gtstub.cache.entry import Entry
 from gtstub.cache.process import is_number, tagged_has_ended, this_process
+from gtstub.toolchain.machine import BUILD_CACHES, BYTE_CODE, machine_directory
 
 BUILDING = ".building-"
 
@@ -29,12 +30,6 @@ LONGEST_BUILD = 24 * 60 * 60
 
 FAILED_KEPT = 21 * LONGEST_BUILD
 """Seconds that gtstub keeps a stub that did not compile."""
-
-BUILD_CACHES = ".build-caches"
-"""The directory of a cache with what DaCe keeps for later builds: a directory for each toolchain, of some 80 MB."""
-
-BYTE_CODE = ".byte-code"
-"""The directory of a cache with the byte code of processes that build: a directory for each interpreter."""
 
 BUILD_CACHES_KEPT = 4
 """How many of both stay, those that were used last. A new one costs a build a few seconds."""
@@ -89,8 +84,9 @@ def leftovers(root: Path) -> Iterator[Path]:
     yield from (path for path in _listed(root / CLAIMS) if _is_needless(path, root))
     for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
         yield from (path for path in _listed(root / directory) if _is_older(path, kept))
-    for directory in (BUILD_CACHES, BYTE_CODE):
-        yield from _needless_build_caches(root / directory)
+    for place in dict.fromkeys((root, machine_directory() or root)):
+        for directory in (BUILD_CACHES, BYTE_CODE):
+            yield from _needless_build_caches(place / directory)
 
 
 def _needless_build_caches(directory: Path) -> Iterator[Path]:

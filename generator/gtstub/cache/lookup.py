@@ -18,6 +18,8 @@ from gtstub.cache.temporary import writable
 from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
 from gtstub.toolchain import compiler
+from gtstub.toolchain.compiler import Toolchain
+from gtstub.toolchain.machine import machine_directory
 from gtstub.tracing import spans
 
 SHOWN = 6
@@ -103,7 +105,15 @@ def make_request(
         found = _of_any_toolchain(request, cmake)
         if never_builds or found.is_there:
             return found
-    return _built_with(request, compiler.find(cache.root, cache.shared, *cmake).ingredients)
+    return _built_with(request, toolchain_of(cache, cmake).ingredients)
+
+
+def toolchain_of(cache: Cache, cmake: tuple[str, list[str]]) -> Toolchain:
+    """
+    The toolchain of this environment; `cmake` are DaCe's C++ compiler and its further arguments of CMake. Raises
+    ToolchainError as `compiler.find` does.
+    """
+    return compiler.find(cache.root, cache.shared, *cmake, machine_directory())
 
 
 def _built_with(request: Request, made: Mapping[str, Any]) -> Request:

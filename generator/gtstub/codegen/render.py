@@ -17,6 +17,7 @@ import jinja2
 from gtstub._version import __version__
 from gtstub.abi import ABI
 from gtstub.codegen import layout
+from gtstub.codegen.compiled import CompiledTemplates
 from gtstub.codegen.expressions import bits, c_condition, c_expression, c_fact, c_polynomial
 from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.hosts.language import HostLanguage
@@ -65,6 +66,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        optimized=False,  # no filter runs while a template is compiled, so that this depends on its text alone
+        bytecode_cache=CompiledTemplates.of_this_machine(),
     )
     made.globals["indices_used"] = indices_used
     made.filters |= {

@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +158,18 @@ class Toolchain:
         return StubBuild(self.command(source, output), source, self.kept)
 
 
-def find(cache_dir: Path, shared: Sequence[Path] = (), cxx: str = "", arguments: Sequence[str] = ()) -> Toolchain:
+def find(
+    cache_dir: Path,
+    shared: Sequence[Path] = (),
+    cxx: str = "",
+    arguments: Sequence[str] = (),
+    machine: Path | None = None,
+) -> Toolchain:
     """
     The toolchain of this environment. CMake's answer and stubs that do not compile are stored in `cache_dir`; answers
-    are also read from the directories `shared`. `cxx` is the C++ compiler that DaCe uses, or empty for CMake's choice;
-    `arguments` are those that DaCe passes to CMake besides its own.
+    are also read from the directories `shared`. The directory `machine` has the answers for other caches of this user.
+    `cxx` is the C++ compiler that DaCe uses, or empty for CMake's choice; `arguments` are those that DaCe passes to
+    CMake besides its own.
 
     Raises ToolchainError if CMake or the compiler is missing or fails, if a variable would change flags unnoticed, or
     if `cache_dir` cannot be written.
@@ -173,15 +181,26 @@ def find(cache_dir: Path, shared: Sequence[Path] = (), cxx: str = "", arguments:
     for directory in (cache_dir, *shared):
         if (toolchain := _read(directory / name, kept)) is not None and toolchain.answer.is_current:
             return toolchain
-    answer = ask(shutil.which(cxx) or "", arguments)
+    known = None if machine is None else _read(machine / name, kept)
+    if known is not None and known.answer.is_current:
+        toolchain = known
+    else:
+        toolchain = Toolchain(ask(shutil.which(cxx) or "", arguments), question, kept)
+        if machine is not None:
+            with suppress(OSError):  # It only saves time.
+                _write(toolchain, machine / name)
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
-        with replacing(cache_dir / name) as aside:
-            document = {"question": question, "answer": dataclasses.asdict(answer)}
-            aside.write_text(f"{json.dumps(document, indent=1, sort_keys=True)}\n", encoding="utf-8")
+        _write(toolchain, cache_dir / name)
     except OSError as error:
         raise ToolchainError(f"The cache directory '{cache_dir}' cannot be written: {error.strerror}.") from error
-    return Toolchain(answer, question, kept)
+    return toolchain
+
+
+def _write(toolchain: Toolchain, file: Path) -> None:
+    document = {"question": toolchain.question, "answer": dataclasses.asdict(toolchain.answer)}
+    with replacing(file) as aside:
+        aside.write_text(f"{json.dumps(document, indent=1, sort_keys=True)}\n", encoding="utf-8")
 
 
 def known(directories: Sequence[Path], cxx: str = "", arguments: Sequence[str] = ()) -> list[Toolchain]:

@@ -12,7 +12,6 @@ import pytest
 from dace.libraries import blas, standard
 
 import gtstub
-from gtstub.cache.cleanup import BUILD_CACHES
 from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.cache.inventory import inventory
 from gtstub.cache.process import this_process
@@ -22,6 +21,7 @@ from gtstub.frameworks.dace.build import Build
 from gtstub.frameworks.dace.build_caches import DIRECTORY, build_caches, searches_packages
 from gtstub.signature.model import Device
 from gtstub.toolchain import compiler
+from gtstub.toolchain.machine import BUILD_CACHES
 from tests.support.own_cache import use_own_cache
 
 CACHES = (DIRECTORY, "DACE_compiler_configure_cache", "DACE_compiler_command_cache")
@@ -31,9 +31,12 @@ N = dace.symbol("N")
 
 
 @pytest.fixture(autouse=True)
-def _without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the machine, and no settings of DaCe's caches."""
     for name in CACHES:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GTSTUB_MACHINE_DIR", str(tmp_path / "machine"))
+    return tmp_path / "machine"
 
 
 @dace.program
@@ -81,29 +84,32 @@ class Compiler:
 
 
 def test_a_second_build_asks_nothing_again_and_its_library_is_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also in another cache."""
     spied, root = Compiler(tmp_path), tmp_path / "cache"
     monkeypatch.setenv("CXX", str(spied.path))
-    use_own_cache(root, monkeypatch)
+    use_own_cache(tmp_path / "first", monkeypatch)
     gtstub.program(tripled).compile()
     asked = spied.commands_with("CMakeCXXCompilerId.cpp")
     assert asked > 0
     assert spied.commands_with("dace_prewarm.h -o") == 1
+    use_own_cache(root, monkeypatch)
     gtstub.program(doubled).compile()
     assert spied.commands_with("CMakeCXXCompilerId.cpp") == asked
     assert spied.commands_with("dace_prewarm.h -o") == 1
     assert spied.commands_with("-include dace_prewarm.h") == 2
 
-    (directory,) = (root / BUILD_CACHES).iterdir()
+    (directory,) = (machine / BUILD_CACHES).iterdir()
     assert directory.stat().st_mode & 0o777 == 0o700
-    assert len(inventory(Cache(root))) == 2
+    assert not (root / BUILD_CACHES).exists()
+    assert len(inventory(Cache(root))) == 1
 
     (entry,) = root.glob("*doubled-*")
     build = build_for()
     with build.context():
         sdfg = dace.SDFG.from_file(str(entry / LOWERED_SDFG))
-        library = build.compile(sdfg, tmp_path / "without", map_checks=False)
+        _, library = build.compile(sdfg, tmp_path / "without", map_checks=False)
     assert spied.commands_with("CMakeCXXCompilerId.cpp") > asked
     assert spied.commands_with("dace_prewarm.h -o") == 1
     assert library.read_bytes() == (entry / library.name).read_bytes()
@@ -112,13 +118,13 @@ def test_a_second_build_asks_nothing_again_and_its_library_is_the_same(
 # --- The directory ----------------------------------------------------------------------------------------------------
 
 
-def test_each_toolchain_has_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_toolchain_has_a_directory(tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def directory(**overrides: Any) -> str:
         return str(Block(tmp_path / "cache", **overrides).directory)
 
     found = [directory()]
     assert directory() == found[0]
-    assert Path(found[0]).parent == tmp_path / "cache" / BUILD_CACHES
+    assert Path(found[0]).parent == machine / BUILD_CACHES
     found.append(directory(**{"compiler.linker.args": "-s"}))
     for name, value in {
         "CXX": str(Compiler(tmp_path).path),
@@ -134,7 +140,9 @@ def test_each_toolchain_has_a_directory(tmp_path: Path, monkeypatch: pytest.Monk
     assert directory() == found[0]
 
 
-def test_a_directory_is_of_one_path_cmake_dace_user_and_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_is_of_one_path_cmake_dace_user_boot_and_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where the toolchain is the same one."""
     build = build_for()
     toolchain = compiler.find(tmp_path / "cache", (), *build.cmake)
@@ -161,11 +169,12 @@ def test_a_directory_is_of_one_path_cmake_dace_user_and_boot(tmp_path: Path, mon
         "gtstub.frameworks.dace.build_caches.metadata.version": lambda _: "another version",
         "gtstub.frameworks.dace.build_caches.os.getuid": lambda: 12345,
         "gtstub.frameworks.dace.build_caches.this_process": lambda: boot,
+        "gtstub.frameworks.dace.build_caches._identity": lambda _: "another system",
     }.items():
         with monkeypatch.context() as changed:
             changed.setattr(target, value)
             found.append(directory())
-    assert len(set(found)) == 7
+    assert len(set(found)) == 8
     assert directory() == found[3]
 
 
@@ -188,9 +197,18 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path: Path) -> None:
     assert Block(tmp_path).directory == str(directory)
 
 
-def test_without_a_directory_nothing_is_kept(tmp_path: Path) -> None:
+def test_a_cache_has_its_own_directory_if_that_of_the_machine_is_not_only_this_user_s(
+    tmp_path: Path, machine: Path
+) -> None:
+    machine.mkdir()
+    machine.chmod(0o755)
+    assert Path(str(Block(tmp_path / "cache").directory)).parent == tmp_path / "cache" / BUILD_CACHES
+
+
+def test_without_a_directory_nothing_is_kept(tmp_path: Path, machine: Path) -> None:
     compiler.find(tmp_path)
-    (tmp_path / BUILD_CACHES).write_text("a file in its place")
+    machine.mkdir(0o700)
+    (machine / BUILD_CACHES).write_text("a file in its place")
     found = Block(tmp_path)
     assert (found.directory, found.configure, found.header) == (None, False, False)
 
@@ -220,13 +238,13 @@ def test_a_user_keeps_his_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not Block(tmp_path, **{"compiler.configure_cache": False}).configure
 
 
-def test_a_user_keeps_his_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_keeps_his_directory(tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DIRECTORY, str(tmp_path / "own"))
     found = Block(tmp_path / "cache")
     assert (found.directory, found.configure, found.header) == (str(tmp_path / "own"), False, True)
     monkeypatch.setenv("DACE_compiler_configure_cache", "1")
     assert Block(tmp_path / "cache").configure
-    assert not (tmp_path / "cache" / BUILD_CACHES).exists()
+    assert not (machine / BUILD_CACHES).exists()
 
 
 # --- SDFGs for which CMake looks for packages -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.cleanup import BYTE_CODE
+from gtstub.toolchain.machine import BYTE_CODE
 
 SCRIPT = """
 import os, sys, time

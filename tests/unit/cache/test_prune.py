@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from gtstub.building.waiting import build_once
-from gtstub.cache.cleanup import BUILD_CACHES, BYTE_CODE, LONGEST_BUILD, leftovers, set_aside, sweep
+from gtstub.cache.cleanup import LONGEST_BUILD, leftovers, set_aside, sweep
 from gtstub.cache.entry import USE_KNOWN, Entry
 from gtstub.cache.inventory import code_paths, inventory
 from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
 from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
 from gtstub.cache.store import Cache
+from gtstub.toolchain.machine import BUILD_CACHES, BYTE_CODE
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 DAY = 86400

@@ -17,8 +17,9 @@ def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mappin
     `Build.publish`.
     """
     expected = [(argument.name, _expected(argument)) for argument in signature.arguments]
-    found = [(names.get(name, name), _found(each.dtype)) for name, each in compiled.arglist().items()]
-    if (found, init := init_symbols(compiled)) != (expected, signature.init):
+    arguments, init = arguments_of(compiled)
+    found = [(names.get(name, name), _found(each.dtype)) for name, each in arguments.items()]
+    if (found, init) != (expected, signature.init):
         raise SignatureError(
             f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"
             f" initialisation {signature.init}; found {found}, for initialisation {init}."
@@ -48,6 +49,8 @@ def _found(dtype: Any) -> str:
     return str(dtype.to_string())
 
 
-def init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:
-    """The arguments of `__dace_init_<name>` in their order."""
-    return tuple(sorted(symbol for symbol in sdfg.used_symbols(all_symbols=False) if not symbol.startswith("__dace")))
+def arguments_of(sdfg: dace.SDFG) -> tuple[Mapping[str, dace.data.Data], tuple[str, ...]]:
+    """The arguments of an SDFG, and those of `__dace_init_<name>`, in their order."""
+    symbols = sdfg.used_symbols(all_symbols=False)  # which takes most of the time
+    init = sorted(symbol for symbol in symbols if not symbol.startswith("__dace"))
+    return sdfg.arglist(free_symbols=symbols), tuple(init)

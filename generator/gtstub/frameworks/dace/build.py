@@ -12,15 +12,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import dace
-from dace.codegen import compiler as dace_compiler
 
 from gtstub import settings
 from gtstub.cache.counts import MISSES, count
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
-from gtstub.cache.lookup import Request
+from gtstub.cache.lookup import Request, toolchain_of
 from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
 from gtstub.cache.store import Cache
@@ -29,11 +28,11 @@ from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.arguments import check_arguments
 from gtstub.frameworks.dace.build_caches import build_caches, no_build_caches
 from gtstub.frameworks.dace.dace_config import Setting
+from gtstub.frameworks.dace.internals import compile_sdfg
 from gtstub.frameworks.dace.map_checks import with_map_checks
 from gtstub.frameworks.dace.streams import one_stream
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler
 from gtstub.toolchain.arch import arch, named_arch, toolkit
 from gtstub.toolchain.compiler import Toolchain
 
@@ -107,7 +106,7 @@ class Build:
 
     def toolchain(self, cache: Cache) -> Toolchain:
         """The compilers with their flags. Raises ToolchainError as `compiler.find` does."""
-        return compiler.find(cache.root, cache.shared, *self.cmake)
+        return toolchain_of(cache, self.cmake)
 
     def publish(
         self,
@@ -116,17 +115,17 @@ class Build:
         stub: Stub,
         program: ProgramSignature,
         signature: SdfgSignature,
+        lowered: Mapping[str, Any],
         names: Mapping[str, str] = NOTHING,
         compiled: Path | None = None,
-        lowered: Mapping[str, Any] | None = None,
         stages: Mapping[str, Mapping[str, Any]] = NO_STAGES,
         measured: Sequence[BuildStage] = (),
     ) -> Entry:
         """
-        Builds an SDFG and its stub, and publishes the entry. `names` are the names in the signatures of those arguments
-        of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already.
-        `lowered` is the JSON form of the SDFG before anything changed it here, if not that of `sdfg`, and `stages` are
-        those before it by name. `measured` are the stages of the build so far. The caller has entered `context`.
+        Builds an SDFG and its stub, and publishes the entry. `lowered` is the JSON form of the SDFG before anything
+        changed it here. `names` are the names in the signatures of those arguments of the SDFG that have other names
+        there. `compiled` is the library of an SDFG that was compiled already. `stages` are the SDFGs before `lowered`
+        by name. `measured` are the stages of the build so far. The caller has entered `context`.
         """
         configuration, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
@@ -135,7 +134,6 @@ class Build:
             **stub.files,
         }
         begin = time.monotonic()
-        kept = sdfg.to_json() if lowered is None else lowered
         with request.cache.private_directory(request.key) as private:
             directory = private / "entry"
             directory.mkdir()
@@ -147,7 +145,7 @@ class Build:
             try:
                 if compiled is None:
                     caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
-                    library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
+                    made, library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
                     library = Path(shutil.copy(compiled, private))
@@ -158,12 +156,12 @@ class Build:
             stub_stage = BuildStage.since(started, "stub", (directory / stub_library).stat().st_mtime)
             saving = time.time()
             if compiled is None:
+                check_arguments(made, signature, names)
                 raw = json.loads(gzip.decompress((private / "dace" / COMPILED_SDFG).read_bytes()))
-                check_arguments(dace.SDFG.from_json(raw), signature, names)
             else:
-                raw = sdfg.to_json()
+                raw = lowered
             _save(raw, directory / COMPILED_SDFG)
-            _save(kept, directory / LOWERED_SDFG)
+            _save(lowered, directory / LOWERED_SDFG)
             for stage, document in stages.items():
                 _save(document, directory / f"{STAGE}{stage}.{LOWERED_SDFG}")
             library.rename(directory / signature.library)
@@ -191,17 +189,17 @@ class Build:
 
     def compile(
         self, sdfg: dace.SDFG, folder: Path, map_checks: bool, caches: AbstractContextManager[None] | None = None
-    ) -> Path:
+    ) -> tuple[dace.SDFG, Path]:
         """
-        Builds the SDFG with DaCe in `folder`, and returns the path of its library. With `map_checks`, debug checks can
-        look at what each map writes. `caches` are those of DaCe, if it uses them. The caller has entered `context`.
+        Builds the SDFG with DaCe in `folder`. Returns the SDFG as it was compiled, and the path of its library. With
+        `map_checks`, debug checks can look at what each map writes. `caches` are those of DaCe, if it uses them. The
+        caller has entered `context`.
         """
         if map_checks:
             sdfg = with_map_checks(sdfg)
-        sdfg.build_folder = str(folder)
         try:
             with one_stream(), caches or no_build_caches(self.settings):
-                sdfg.compile(validate=False, return_program_handle=False)
+                return compile_sdfg(sdfg, folder)
         except Exception as error:
             if self.device == "cpu" or toolkit(self.device):
                 raise
@@ -209,7 +207,6 @@ class Build:
                 f"A program for the device '{self.device}' needs a compiler that was not found:"
                 f" {GPU_COMPILERS[self.device]}."
             ) from error
-        return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
 
 
 def _times_of_dace(begin: float, saved: Path) -> tuple[BuildStage, BuildStage]:

@@ -22,12 +22,12 @@ import dace
 from dace import config, nodes
 from dace.dtypes import ScheduleType
 
-from gtstub.cache.cleanup import BUILD_CACHES
 from gtstub.cache.process import this_process
 from gtstub.cache.trust import check_root, make_directory
 from gtstub.frameworks.dace.dace_config import Setting
 from gtstub.signature.model import Device
 from gtstub.toolchain.compiler import Toolchain, identity_on_path
+from gtstub.toolchain.machine import BUILD_CACHES, machine_directory
 
 DIRECTORY = "DACE_BUILD_CACHE_DIR"
 """DaCe's environment variable for the directory. A user who sets it decides on DaCe's caches himself."""
@@ -105,7 +105,7 @@ def searches_packages(sdfg: dace.SDFG) -> bool:
 
 def _made(root: Path, toolchain: Toolchain, settings: Mapping[str, Setting]) -> Path:
     """The directory for a toolchain and these settings, marked as used. Raises OSError and TrustError."""
-    directory = root / BUILD_CACHES / _name(toolchain, settings)
+    directory = (machine_directory() or root) / BUILD_CACHES / _name(toolchain, settings)
     make_directory(directory.parent, exist_ok=True)
     make_directory(directory, 0o700, exist_ok=True)
     check_root(directory.parent)
@@ -117,7 +117,8 @@ def _made(root: Path, toolchain: Toolchain, settings: Mapping[str, Setting]) -> 
 def _name(toolchain: Toolchain, settings: Mapping[str, Setting]) -> str:
     """
     Differs for all that CMake's answers depend on, and for each precompiled header, of which a directory thus has one.
-    Also for users and boots, because process numbers are unique only within one (see `_alone`).
+    Also for users and boots, because process numbers are unique only within one (see `_alone`), and for containers,
+    whose headers may differ although they have the same compiler.
     """
     known = {
         "toolchain": toolchain.digest,
@@ -127,8 +128,18 @@ def _name(toolchain: Toolchain, settings: Mapping[str, Setting]) -> str:
         "cmake": identity_on_path("cmake"),
         "user": os.getuid(),
         "boot": this_process().boot,
+        "system": [_identity(path) for path in ("/", "/usr/include")],
     }
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _identity(directory: str) -> list[int] | None:
+    """Device, number and time of a directory; the time changes when a package adds or replaces what is in it."""
+    try:
+        status = os.stat(directory)  # noqa: PTH116
+    except OSError:
+        return None
+    return [status.st_dev, status.st_ino, status.st_mtime_ns]
 
 
 @contextmanager

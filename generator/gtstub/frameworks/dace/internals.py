@@ -7,10 +7,12 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
 import dace
 from dace import config, data, nodes
+from dace.codegen import codegen, compiler
 from dace.frontend.python import parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
@@ -153,6 +155,22 @@ def expanded(sdfg: dace.SDFG) -> dace.SDFG:
     tasklets = (node for node, _ in copied.all_nodes_recursive() if isinstance(node, nodes.Tasklet))
     is_new = copied.arglist().keys() != sdfg.arglist().keys() or any(each.code_init.code for each in tasklets)
     return copied if is_new else sdfg
+
+
+def compile_sdfg(sdfg: dace.SDFG, folder: Path) -> tuple[dace.SDFG, Path]:
+    """
+    Compiles an SDFG in a new folder, as SDFG.compile does in DaCe 2.0.0a10. Returns the library, and the SDFG as it was
+    when DaCe generated the code, which SDFG.compile keeps to itself.
+    """
+    copied = copy.deepcopy(sdfg)
+    copied.build_folder = str(folder)
+    for _ in copied.all_sdfgs_recursive(load_ext=True):  # loads those that are in files
+        pass
+    copied.fill_scope_connectors()
+    mode = config.Config.get("compiler", "build_folder_mode")
+    objects = codegen.generate_code(copied, validate=False)
+    generated = compiler.generate_program_folder(copied, objects, str(folder), folder_mode=mode)
+    return copied, Path(compiler.configure_and_compile(generated, copied.name, folder_mode=mode))
 
 
 def python_of(program: DaceProgram) -> Callable[..., Any]:

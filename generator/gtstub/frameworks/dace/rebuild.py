@@ -35,6 +35,6 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
         manifest.ingredients["dace_config"]["overrides"],
     )
     with build.context():
-        library = build.compile(dace.SDFG.from_file(str(path / COMPILED_SDFG)), folder / "dace", map_checks=True)
+        _, library = build.compile(dace.SDFG.from_file(str(path / COMPILED_SDFG)), folder / "dace", map_checks=True)
     shutil.copy(library, folder / manifest.library)
     return Path(shutil.copy(path / manifest.stub, folder))

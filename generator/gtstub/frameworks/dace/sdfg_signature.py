@@ -12,7 +12,7 @@ from gtstub import settings
 from gtstub.analysis.bounds.access import OTHER
 from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
-from gtstub.frameworks.dace.arguments import init_symbols
+from gtstub.frameworks.dace.arguments import arguments_of
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
 from gtstub.frameworks.dace.program_signature import renamed
 from gtstub.frameworks.dace.shapes import ShapeReader
@@ -92,7 +92,7 @@ def sdfg_signature(
             ),
         )
 
-    described = sdfg.arglist()
+    described, init = arguments_of(sdfg)
     calls = [*calls_of([name for name, each in described.items() if isinstance(each.dtype, dace.callback)], read)]
     check_devices(name, calls)
     for argument, descriptor in described.items():
@@ -136,7 +136,6 @@ def sdfg_signature(
         access = _ACCESS[argument in reads, argument in writes]
         arrays[argument] = array(argument, dtype, fixed.storage, access, fixed.shape, fixed.strides)
 
-    init = init_symbols(sdfg)
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
     arguments: Mapping[str, Argument] = {
         **{argument: each for argument, each in arrays.items() if argument in described},

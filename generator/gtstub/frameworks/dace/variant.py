@@ -140,11 +140,12 @@ IDENTICAL = -2
 @dataclasses.dataclass(frozen=True)
 class ParsedVariant:
     """
-    A variant before its build: the SDFG, what calls need besides, both signatures, the entry that it needs, and the
-    stages so far.
+    A variant before its build: the SDFG and its JSON form, what calls need besides, both signatures, the entry that it
+    needs, and the stages so far.
     """
 
     sdfg: dace.SDFG
+    raw: Mapping[str, Any]
     parameters: Parameters
     closure: Closure
     signature: ProgramSignature
@@ -168,6 +169,7 @@ class ParsedVariant:
                 self.stub,
                 self.signature,
                 self.sdfg_signature,
+                self.raw,
                 self.parameters.names,
                 library,
                 measured=self.measured,
@@ -248,7 +250,7 @@ def parse_variant(
     if library is not None:
         ingredients["library"] = hashlib.sha256(library.read_bytes()).hexdigest()
     request = make_request(sdfg.name, ingredients, baked, build.cmake)
-    return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library, measured)
+    return ParsedVariant(sdfg, raw, parameters, closure, signature, made, stub, build, request, library, measured)
 
 
 def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> LoadedVariant:

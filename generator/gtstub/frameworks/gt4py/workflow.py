@@ -322,7 +322,7 @@ class StubCompilation:
             stub.stub,
             source.signature,
             stub.sdfg,
-            lowered=source.source_code,
+            cast(Mapping[str, Any], source.source_code),
             stages=source.stages,
             measured=source.measured,
         )
