@@ -292,6 +292,41 @@ def test_types_choose_an_overload(bound: Bound) -> None:
         call(A, True, B)
 
 
+# --- Conversions ------------------------------------------------------------------------------------------------------
+
+
+def test_refused_arguments_are_converted(bound: Bound) -> None:
+    """Once they are refused by the overload that `choose` returns for them; others are passed as they are."""
+    asked = []
+
+    def convert(args: tuple[Any, ...], is_bound: bool) -> tuple[Any, ...] | None:
+        asked.append((args, is_bound))
+        if isinstance(args[0], str):
+            raise LookupError(args[0])
+        return None if args[0] is None else (np.array(args[0]), *args[1:])
+
+    floats = make(bound, exact=((1, (float,), "s"),), convert=convert)
+    others = make(bound, exact=((1, (int,), "s"),), convert=convert)
+    call = _host.Overloads("over", lambda args, kwargs: floats if type(args[1]) is float else others)
+    for _ in range(2):
+        call(A, 2.5, B)
+        check_slots(bound, A, 2.5, B)
+        assert asked == []
+        for s in (2.5, 2):  # by the overload of the site, and by another one
+            values = [1.0, 2.0, 3.0]
+            call(values, s, b=B)
+            assert bound.last() | {"a": 0} == {"a": 0, "b": address(B), "n": 3, "s": s}
+            assert asked.pop() == ((values, s, B), False)
+    with pytest.raises(TypeError, match=r"^Argument 'a' of program 'over' must be a field, not 'NoneType'.$"):
+        call(None, 2.5, B)
+    with pytest.raises(TypeError, match=r"^Argument 'a' of program 'over' must have 1 dimension"):
+        call(3.0, 2.5, B)
+    with pytest.raises(LookupError, match="text"):
+        call("text", 2.5, B)
+    call(A, 2.5, B)
+    check_slots(bound, A, 2.5, B)
+
+
 # --- Results ----------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import gc
 import re
 import sys
+import warnings
 from typing import Any, Optional
 
 import dace
@@ -192,6 +193,18 @@ def test_what_becomes_no_array(changed: dict[str, Any], message: str) -> None:
     for _ in range(2):
         with pytest.raises((TypeError, ValueError), match=text):
             converted(**given)
+
+
+def test_no_imaginary_part_is_dropped() -> None:
+    """Nor does numpy warn of it."""
+    converted(**arguments())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("a", "i"):
+            with pytest.raises(
+                TypeError, match=f"'{name}' .* is a 'list' of 'complex128', not all of whose elements fit"
+            ):
+                converted(**arguments(**{name: [1.0, 2j]}))
 
 
 def test_writes_reach_an_object() -> None:

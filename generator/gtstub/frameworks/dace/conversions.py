@@ -125,7 +125,7 @@ def _has_interface(value: Any) -> bool:
 
 def _as_dtype(found: Any, dtype: Any) -> Any:
     """An array with elements of another type; None if it does not hold them all. Only fractions are rounded."""
-    if found.dtype.kind not in "biufc":
+    if found.dtype.kind not in ("biufc" if dtype.kind == "c" else "biuf"):
         return None
     with np.errstate(all="ignore"):
         made = found.astype(dtype)
