@@ -1,6 +1,8 @@
 """Structures as arguments of DaCe programs: what is in them is passed as if it were an argument of its own."""
 
 import dataclasses
+import functools
+import json
 import re
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.stub import make_stub
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import check_arguments
+from gtstub.signature.documents import sdfg_from_json, sdfg_to_json
 from gtstub.signature.model import ScalarArgument, SdfgSignature
 from tests.support.c_program import CProgram, load
 from tests.support.random_programs import FieldValue
@@ -283,7 +286,64 @@ def test_members_that_no_stub_carries() -> None:
             program(structure)
 
 
-# --- Other hosts ------------------------------------------------------------------------------------------------------
+def test_a_callback_takes_no_structure() -> None:
+    def use(structure: Any) -> None:
+        raise AssertionError
+
+    opaque = functools.partial(use)
+
+    @gtstub.program
+    @dace.program
+    def calls(s: Scaled, y: dace.float64[N]):  # type: ignore[valid-type]
+        y[:] = s.values
+        opaque(s)
+
+    with pytest.raises(SignatureError, match=r"Callback 'opaque' of .* takes or returns a structure or a text"):
+        calls.compile()
+
+
+# --- Documents, steps and other hosts ----------------------------------------------------------------------------------
+
+
+def test_documents() -> None:
+    signature = combine.parse().sdfg_signature
+    text = sdfg_to_json(signature)
+    assert sdfg_from_json(text, "s.json") == signature
+    for change, message in (
+        (
+            lambda one: one["copied"].append("one_y_"),
+            r"'\$\.arguments\[0\]\.copied', expected names of arrays .* 'one_y_'",
+        ),
+        (lambda one: one["members"][1].update(name="one_y"), r"expected each name once, found 'one_y' several times"),
+        (lambda one: one["members"].clear(), r"'\$\.arguments\[0\]\.members', expected"),
+        (
+            lambda one: one["members"].append(
+                {"kind": "callback", "name": "f", "arguments": [], "results": [], "is_parallel": False}
+            ),
+            "expected arrays, scalars and structures, found a callback",
+        ),
+        (
+            lambda one: one["members"][0].update(roles=[{"array": "one_y", "axis": 2, "property": "size"}]),
+            r"'\$\.arguments\[0\]\.members\[0\]\.roles\[0\]\.axis', expected an axis of 'one_y'",
+        ),
+    ):
+        document = json.loads(text)
+        change(document["arguments"][0])
+        with pytest.raises(SignatureError, match=message):
+            sdfg_from_json(json.dumps(document), "s.json")
+
+
+def test_a_captured_step_keeps_its_arrays() -> None:
+    one, other = outer(), outer()
+    combine(one, other)
+    with gtstub.capture() as step:
+        combine(one, other)
+    y, sums = other.y, other.sum
+    one.y[:] = 1
+    other.y, sums[...] = np.zeros((2, 3)), 0
+    step()
+    assert y.tolist() == [[2.5 - 6] * 3] * 2
+    assert (sums, other.y.any()) == (2.5 + 3, False)
 
 
 def test_c_host() -> None:
