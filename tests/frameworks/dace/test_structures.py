@@ -124,6 +124,30 @@ def test_nested_structures_and_scalars() -> None:
         assert ours.sum == struct.sum == (2.5 if one.flag else 0.5) + one.y[0].sum()
 
 
+Counted = dace.data.Structure({"values": dace.float64[N], "first": dace.int64, "largest": dace.float64}, "Counted")
+Wrapped = dace.data.Structure({"inner": Counted, "time": dace.float64}, "Wrapped")
+
+
+@gtstub.program
+@dace.program
+def count(wrapped: Wrapped, seen: dace.float64[N]):  # type: ignore[valid-type]
+    for i in dace.map[0:N]:
+        if i == wrapped.inner.first:  # in a nested SDFG, which gets the whole structure
+            wrapped.inner.largest = wrapped.inner.values[i]
+            seen[i] = wrapped.time
+    wrapped.time = wrapped.time + 1
+
+
+def test_what_nested_sdfgs_write() -> None:
+    """A scalar that is only read stays a number, and an array that is only read may be read-only."""
+    values = read_only(np.arange(4.0))
+    inner_ = SimpleNamespace(values=values, first=2, largest=np.array(0.0))
+    wrapped, seen = SimpleNamespace(inner=inner_, time=np.array(4.0)), np.zeros(4)
+    count(wrapped, seen)
+    count(wrapped, seen)
+    assert (inner_.largest, wrapped.time, seen.tolist()) == (2, 6, [0, 0, 5, 0])
+
+
 def test_the_struct_is_that_of_dace() -> None:
     plan = combine.compile()._variants[0][1].plan
     (code,) = (each.clean_code for each in combine.dace_program.to_sdfg().generate_code() if each.title == "Frame")
@@ -302,7 +326,7 @@ def test_a_callback_takes_no_structure() -> None:
         calls.compile()
 
 
-# --- Documents, steps and other hosts ----------------------------------------------------------------------------------
+# --- Documents, steps and other hosts ---------------------------------------------------------------------------------
 
 
 def test_documents() -> None:
