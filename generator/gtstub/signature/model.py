@@ -197,8 +197,8 @@ class CallbackArgument:
 class StructureArgument:
     """
     A pointer to a struct of C. Its `members` are in the struct's order: an array is the pointer to its first element, a
-    scalar its value, and a structure the pointer to its struct. An array that is `copied` has no axes, and its element is
-    in the struct itself: a scalar that the SDFG writes, so that callers pass memory for it.
+    scalar its value, and a structure the pointer to its struct. An array that is `copied` has no axes, and its element
+    is in the struct itself: a scalar that the SDFG writes, so that callers pass memory for it.
     """
 
     name: str

@@ -294,6 +294,8 @@ int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *object, vo
     gts_array array;
     PyObject *owner;
     int status = gts_py_read_field(leaf, object, &array, &owner);
+    if (GTS_UNLIKELY(status != 0) && PyComplex_CheckExact(object)) /* asked last: few fields are complex */
+        return gts_py_read_scalar(&leaf->argument, object, value);
     if (status == 0) {
         const gts_device device = array.device;
         array.device = leaf->contract->device; /* the element is copied, so any device will do */

@@ -1,6 +1,8 @@
 """Structures as arguments of DaCe programs: what is in them is passed as if it were an argument of its own."""
 
 import dataclasses
+import functools
+import json
 import re
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -14,8 +16,9 @@ from scipy import sparse
 import gtstub
 from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.stub import make_stub
-from gtstub.errors import SignatureError
+from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.arguments import check_arguments
+from gtstub.signature.documents import sdfg_from_json, sdfg_to_json
 from gtstub.signature.model import ScalarArgument, SdfgSignature
 from tests.support.c_program import CProgram, load
 from tests.support.random_programs import FieldValue
@@ -119,6 +122,47 @@ def test_nested_structures_and_scalars() -> None:
         combine.dace_program(as_dace(Whole, one), struct, N=n)
         assert (ours.y.tobytes(), ours.x.a.tobytes()) == (theirs.y.tobytes(), theirs.x.a.tobytes())
         assert ours.sum == struct.sum == (2.5 if one.flag else 0.5) + one.y[0].sum()
+
+
+Counted = dace.data.Structure({"values": dace.float64[N], "first": dace.int64, "largest": dace.float64}, "Counted")
+Wrapped = dace.data.Structure({"inner": Counted, "time": dace.float64}, "Wrapped")
+
+
+@gtstub.program
+@dace.program
+def count(wrapped: Wrapped, seen: dace.float64[N]):  # type: ignore[valid-type]
+    for i in dace.map[0:N]:
+        if i == wrapped.inner.first:  # in a nested SDFG, which gets the whole structure
+            wrapped.inner.largest = wrapped.inner.values[i]
+            seen[i] = wrapped.time
+    wrapped.time = wrapped.time + 1
+
+
+def test_what_nested_sdfgs_write() -> None:
+    """A scalar that is only read stays a number, and an array that is only read may be read-only."""
+    values = read_only(np.arange(4.0))
+    inner_ = SimpleNamespace(values=values, first=2, largest=np.array(0.0))
+    wrapped, seen = SimpleNamespace(inner=inner_, time=np.array(4.0)), np.zeros(4)
+    count(wrapped, seen)
+    count(wrapped, seen)
+    assert (inner_.largest, wrapped.time, seen.tolist()) == (2, 6, [0, 0, 5, 0])
+
+
+Waves = dace.data.Structure({"a": dace.complex128[N], "k": dace.complex64, "sum": dace.complex128}, "Waves")
+
+
+@gtstub.program
+@dace.program
+def wave(waves: Waves):  # type: ignore[valid-type]
+    waves.a[:] = waves.a * waves.k
+    waves.sum = waves.sum + waves.k
+
+
+def test_complex_numbers() -> None:
+    for k in (2j, 3, 0.5, np.complex64(1 - 1j), np.array(1j, np.complex64)):
+        waves = SimpleNamespace(a=np.arange(3) + 1j, k=k, sum=np.array(1 + 2j))
+        wave(waves)
+        assert (waves.a.tolist(), waves.sum) == (((np.arange(3) + 1j) * k).tolist(), 1 + 2j + k)
 
 
 def test_the_struct_is_that_of_dace() -> None:
@@ -276,14 +320,71 @@ def test_members_that_no_stub_carries() -> None:
     for structure, message in (
         (containers, "'s.each' of SDFG '.*' must be an array, a scalar or a structure, but has type 'ContainerArray'"),
         (tensor, "'s' of SDFG '.*' must be an array or a scalar, but has type 'Tensor'"),
-        (dace.data.Structure({"h": dace.float16[3]}, "Half"), "'s.h' of .* must have one of the element types"),
+        (dace.data.Structure({"h": dace.float16}, "Half"), "'s.h' has a scalar of dtype 'float16'"),
         (dace.data.Structure({"v": dace.float64[N // 2]}, "Halves"), "'s.v' .* the size of axis 0 is 'floor"),
     ):
-        with pytest.raises(SignatureError, match=message):
+        with pytest.raises((PlanError, SignatureError), match=message):
             program(structure)
 
 
-# --- Other hosts ------------------------------------------------------------------------------------------------------
+def test_a_callback_takes_no_structure() -> None:
+    def use(structure: Any) -> None:
+        raise AssertionError
+
+    opaque = functools.partial(use)
+
+    @gtstub.program
+    @dace.program
+    def calls(s: Scaled, y: dace.float64[N]):  # type: ignore[valid-type]
+        y[:] = s.values
+        opaque(s)
+
+    with pytest.raises(SignatureError, match=r"Callback 'opaque' of .* takes or returns a structure or a text"):
+        calls.compile()
+
+
+# --- Documents, steps and other hosts ---------------------------------------------------------------------------------
+
+
+def test_documents() -> None:
+    signature = combine.parse().sdfg_signature
+    text = sdfg_to_json(signature)
+    assert sdfg_from_json(text, "s.json") == signature
+    for change, message in (
+        (
+            lambda one: one["copied"].append("one_y_"),
+            r"'\$\.arguments\[0\]\.copied', expected names of arrays .* 'one_y_'",
+        ),
+        (lambda one: one["members"][1].update(name="one_y"), r"expected each name once, found 'one_y' several times"),
+        (lambda one: one["members"].clear(), r"'\$\.arguments\[0\]\.members', expected"),
+        (
+            lambda one: one["members"].append(
+                {"kind": "callback", "name": "f", "arguments": [], "results": [], "is_parallel": False}
+            ),
+            "expected arrays, scalars and structures, found a callback",
+        ),
+        (
+            lambda one: one["members"][0].update(roles=[{"array": "one_y", "axis": 2, "property": "size"}]),
+            r"'\$\.arguments\[0\]\.members\[0\]\.roles\[0\]\.axis', expected an axis of 'one_y'",
+        ),
+    ):
+        document = json.loads(text)
+        change(document["arguments"][0])
+        with pytest.raises(SignatureError, match=message):
+            sdfg_from_json(json.dumps(document), "s.json")
+
+
+def test_a_captured_step_keeps_its_arrays() -> None:
+    one, other = outer(), outer()
+    combine(one, other)
+    with gtstub.capture() as step:
+        combine(one, other)
+    y, sums = other.y, other.sum
+    one.y[:] = 1
+    other.y, sums[...] = np.zeros((2, 3)), 0
+    step()
+    assert y.tolist() == [[2.5 - 6] * 3] * 2
+    assert (sums, other.y.any()) == (2.5 + 3, False)
 
 
 def test_c_host() -> None:

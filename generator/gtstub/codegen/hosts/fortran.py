@@ -58,8 +58,8 @@ RESERVED = frozenset(
 @dataclasses.dataclass(frozen=True)
 class Argument:
     """
-    A dummy argument: an array of these `dims`, '(:, :)', or '(..)' for a scalar that the program writes, or else a value.
-    A callback is a c_funptr.
+    A dummy argument: an array of these `dims`, '(:, :)', a variable that the program writes, '(..)', or a value. A
+    callback is a c_funptr.
     """
 
     name: str
