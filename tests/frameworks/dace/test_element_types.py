@@ -23,7 +23,6 @@ N = dace.symbol("N")
 RANDOM = np.random.default_rng(3)
 
 PHASE = 0.5 - 0.25j
-POLES = [1 + 1j, 2 - 1j]
 
 
 def numbers(count: int, dtype: Any = np.complex128) -> Any:
