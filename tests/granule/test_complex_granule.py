@@ -112,11 +112,11 @@ def test_a_host_in_fortran(folder: Path, tmp_path: Path) -> None:
     runtime = LIBRARIES / SONAME
     (tmp_path / "host_of_waves.f90").write_text(HOST, encoding="utf-8")
     modules = [RUNTIME_SOURCES / "fortran" / f"{module}.f90" for module in MODULES]
+    flags = ("-Wall", "-Werror")
+    sources = (*modules, folder / "waves_granule.f90", "host_of_waves.f90", "waves_granule.o", runtime)
     for command in (
-        ("gcc", "-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DGTS_FORTRAN", "-I", INCLUDE)
-        + ("-c", folder / "waves_granule.c"),
-        ("gfortran", "-std=f2018", "-Wall", "-Werror", *modules, folder / "waves_granule.f90", "host_of_waves.f90")
-        + ("waves_granule.o", runtime, f"-Wl,-rpath,{runtime.parent}", "-o", "host"),
+        ("gcc", "-std=c11", "-Wconversion", *flags, "-DGTS_FORTRAN", "-I", INCLUDE, "-c", folder / "waves_granule.c"),
+        ("gfortran", "-std=f2018", *flags, *sources, f"-Wl,-rpath,{runtime.parent}", "-o", "host"),
         ("./host", folder),
     ):
         done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -541,8 +541,8 @@ class CallPlan:
     @property
     def has_complex(self) -> bool:
         """Whether C needs the types of complex numbers."""
-        values = (value for leaf in self.callbacks for value in (*leaf.arguments, *leaf.results))
-        dtypes = (each.dtype for part in (self.slots, self.scalars, values) for each in part)
+        of_callbacks = (value for leaf in self.callbacks for value in (*leaf.arguments, *leaf.results))
+        dtypes = (each.dtype for part in (self.values, self.scalars, of_callbacks) for each in part)
         return not set(COMPLEX_DTYPES).isdisjoint(dtypes)
 
     @property

@@ -254,10 +254,12 @@ int gts_py_scalar(gts_program *program, uint32_t leaf, void *object, void *value
 
 /* ---- Zero-dimensional fields ----------------------------------------------------------------------------------- */
 
-static bool is_scalar(const gts_py_state *state, PyObject *object)
+static bool is_scalar(const gts_py_argument *argument, PyObject *object)
 {
+    const gts_py_numpy *const numpy = &argument->state->numpy;
     return PyFloat_Check(object) || PyLong_Check(object) ||
-           (state->numpy.ndarray != NULL && PyObject_TypeCheck(object, state->numpy.generic));
+           (numpy->ndarray != NULL && PyObject_TypeCheck(object, numpy->generic)) ||
+           (gts_is_complex(argument->dtype) && PyComplex_Check(object));
 }
 
 /*
@@ -289,7 +291,7 @@ int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *object, vo
 {
     gts_py_of(program)->leaf[index].object = object;
     gts_py_leaf *const leaf = &gts_py_of(program)->leaf[index];
-    if (is_scalar(leaf->argument.state, object))
+    if (is_scalar(&leaf->argument, object))
         return gts_py_read_scalar(&leaf->argument, object, value);
     gts_array array;
     PyObject *owner;

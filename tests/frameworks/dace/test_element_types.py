@@ -23,7 +23,6 @@ N = dace.symbol("N")
 RANDOM = np.random.default_rng(3)
 
 PHASE = 0.5 - 0.25j
-POLES = [1 + 1j, 2 - 1j]
 
 
 def numbers(count: int, dtype: Any = np.complex128) -> Any:
@@ -137,6 +136,32 @@ def test_callbacks() -> None:
     assert all(type(each) is complex for pair in SEEN[:-1] for each in pair)
     assert SEEN[-1] is a
     assert a.tolist() == expected
+
+
+# --- Structures -------------------------------------------------------------------------------------------------------
+
+MEMBERS = {"a": dace.complex128[N], "z": dace.complex128, "w": dace.complex64, "h": dace.float16[N]}
+Wave = dace.data.Structure(MEMBERS, "Wave")
+
+
+@gtstub.program
+@dace.program
+def members(wave: Wave, out: dace.complex128[N]):  # type: ignore[valid-type]
+    out[:] = wave.a * wave.z
+    wave.h[:] = wave.h + wave.h
+
+
+class Waves:
+    def __init__(self, z: Any) -> None:
+        self.a, self.h, self.z, self.w = numbers(3), np.ones(3, np.float16), z, 1j
+
+
+@pytest.mark.parametrize("z", [2j, np.complex128(2j), 1.5, np.complex64(2j)])
+def test_structures(z: Any) -> None:
+    wave, out = Waves(z), np.zeros(3, complex)
+    members(wave, out)
+    np.testing.assert_allclose(out, wave.a * z, rtol=1e-15)
+    assert wave.h.tolist() == [2, 2, 2]
 
 
 # --- float16 ----------------------------------------------------------------------------------------------------------

@@ -74,7 +74,9 @@ def structure_argument(
             return structure_argument(sdfg, member, descriptor, arrays)
         if member in arrays:
             return arrays[member]
-        return ScalarArgument(member, checked_dtype(f"SDFG '{sdfg}'", member, descriptor.dtype.to_string()))
+        return ScalarArgument(
+            member, checked_dtype(f"SDFG '{sdfg}'", member, descriptor.dtype.to_string(), is_scalar=True)
+        )
 
     copied = tuple(name for name, each in members.items() if type(each) is data.Scalar and name in arrays)
     return StructureArgument(path, tuple(map(argument, members, members.values())), copied)
