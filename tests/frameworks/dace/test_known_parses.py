@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import dace
 import numpy as np
 import pytest
 from dace.frontend.common.op_repository import Replacements
@@ -22,6 +21,7 @@ from gtstub.cache.cleanup import PARSES
 from gtstub.frameworks.dace import program as programs
 from gtstub.frameworks.dace.known_parses import Parse
 from gtstub.frameworks.dace.program import StubbedProgram
+from gtstub.frameworks.dace.reachable import UnfitError
 from tests.support.own_cache import use_own_cache
 
 MODEL = """
@@ -341,10 +341,23 @@ def test_an_entry_that_is_gone_is_built_again(
     assert entry.exists()
 
 
-def test_what_calls_evaluate_is_parsed(place: Place, parses: Parses, tmp_path: Path) -> None:
-    change = ("+ inner(a) + SIZE", "+ inner(a) + WEIGHTS.count(2.0)")
-    for count in (1, 2):
-        gtstub.program(place.load(change).step).compile()
-        assert parses.count == count
+def test_what_calls_evaluate_is_parsed(place: Place) -> None:
+    module = place.load(("self.scaled(a) + self.field", "self.scaled(a) + self.field * hasattr(self, 'factor')"))
+    assert name_of(method_of(module.Model())) is None
+
+
+def test_a_document_has_no_reading_that_its_name_does_not_contain(place: Place, parses: Parses, tmp_path: Path) -> None:
+    """Should DaCe ever read what the source does not show, the program is parsed by each process."""
+    program = gtstub.program(place.load().step)
+    call = program._example()
+    args, given, types = program._types(call)
+    parse = Parse.of(program.dace_program, types, call, program._options)
+    assert parse is not None
+    parsed = programs.parse_variant(program.dace_program, args, given, types, call, program._options)
+    assert parse._document(parsed)["constants"]
+    for path in [path for path in parse.reachable.paths if path[2] == "FACTOR"]:
+        del parse.reachable.paths[path]
+    with pytest.raises(UnfitError, match="FACTOR"):
+        parse._document(parsed)
+    parse.keep(parsed)
     assert not (tmp_path / "cache" / PARSES).exists()
-    assert dace.program(place.load().step.f)

@@ -30,13 +30,15 @@ from gtstub.cache.trust import check_directory, check_file, check_root, make_dir
 from gtstub.errors import TrustError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.call_arguments import Arguments
-from gtstub.frameworks.dace.closures import Closure, Identical, copy_of, is_plain
+from gtstub.frameworks.dace.closures import Closure, End, Identical, copy_of, is_plain
 from gtstub.frameworks.dace.internals import Types
 from gtstub.frameworks.dace.program_signature import Parameters
 from gtstub.frameworks.dace.reachable import Reachable, UnfitError, check_registered, describe_data
 from gtstub.frameworks.dace.readings import Reading
-from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, load_variant, request_of
+from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, arrays_of, load_variant, request_of
 from gtstub.frameworks.versions import dace_versions
+from gtstub.plan.planner import make_plan
+from gtstub.signature import documents
 from gtstub.util.atomic import replacing
 from gtstub.util.regular import opened, read_regular
 
@@ -69,36 +71,41 @@ class Parse:
                 "rules": dace_config.FILE.read_text(encoding="utf-8"),
                 "versions": [sys.version, dace_versions(), metadata.version("sympy"), metadata.version("networkx")],
             }
-        except UnfitError:
+        except Exception:  # UnfitError, and the errors of any object's attributes
             return None
         text = json.dumps(known, sort_keys=True, default=str)
         return cls(program, reachable, hashlib.sha256(text.encode()).hexdigest())
 
     def find(self, types: Types, call: Arguments, options: Options) -> LoadedVariant | None:
         """The program, if an earlier process has parsed it and the cache has its entry."""
-        cache = open_cache(ranks.current().path)
-        for layer in cache.layers:
+        for layer in open_cache(ranks.current().path).layers:
             if (document := _read(layer / PARSES, f"{self.name}.json")) is None:
                 continue
             try:
-                variant = self._restored(document, types, call, options)
-            except (LookupError, TypeError, ValueError):  # another form
+                closure, parameters, arrays = self._restored(document, types, call)
+                names = document["name"], document["sdfg"], document["stub"]
+            except Exception:  # of a document of another form, and of any object's attributes
                 continue
-            if variant is not None:
-                with suppress(OSError):
+            request = request_of(*names, closure, options.build("cpu"), None)
+            if (entry := request.find()) is not None:
+                with suppress(OSError):  # Others may own a shared layer.
                     os.utime(layer / PARSES / f"{self.name}.json")
-                return variant
+                plan = make_plan(
+                    documents.sdfg_in(entry.path / "sdfg.json"), documents.program_in(entry.path / "program.json")
+                )
+                return load_variant(entry, plan, arrays, parameters, closure, types, call)
         return None
 
     def _restored(
-        self, document: Mapping[str, Any], types: Types, call: Arguments, options: Options
-    ) -> LoadedVariant | None:
+        self, document: Mapping[str, Any], types: Types, call: Arguments
+    ) -> tuple[Closure, Parameters, Mapping[str, dace.data.Array]]:
         def reading(made: Any) -> Reading:
             kind, number, name, steps, source = made
             return self.reachable.reading_of((kind, number, name, tuple(map(_step, steps))), source)
 
-        arguments = {name: call.by_name[name] for name in types.values if name in call.by_name}
-        constants = []
+        given = call.by_name
+        arguments = {name: given[name] for name in types.values if name in given}
+        constants: list[tuple[Reading, Any]] = []
         for made, is_identical in document["constants"]:
             found = reading(made).read(arguments)
             constants.append((reading(made), Identical(found) if is_identical else copy_of(found)))
@@ -108,16 +115,12 @@ class Parse:
             constants=tuple(constants),
             shared=(),
             distinct=frozenset(document["distinct"]),
-            ends={},
+            ends={End[name]: count for name, count in document["ends"].items()},
             again=(),
         )
         read = {name: reading(made) for name, made in document["read"].items()}
         parameters = Parameters(tuple(document["passed"]), read, tuple(document["results"]))
-        described = {name: _array(each) for name, each in document["described"].items()}
-        request = request_of(document["name"], document["sdfg"], document["stub"], closure, options.build("cpu"), None)
-        if (entry := request.find()) is None:
-            return None
-        return load_variant(entry, document["program"], "cpu", described, parameters, closure, types, call)
+        return closure, parameters, {name: _array(each) for name, each in document["described"].items()}
 
     def keep(self, parsed: ParsedVariant) -> None:
         """Writes the document of a program that was parsed meanwhile, unless something speaks against it."""
@@ -145,20 +148,20 @@ class Parse:
         def made(reading: Reading) -> list[Any]:
             return [*self.reachable.path_to(reading), reading.source]
 
-        names = {*parameters.passed, *parameters.read, *parameters.results}
-        arrays = {name: each for name, each in parsed.sdfg.arrays.items() if name in names}
+        if any(type(each) not in (dace.data.Array, dace.data.Scalar) for each in parsed.sdfg.arglist().values()):
+            raise UnfitError("structures")
         return {
             "name": parsed.request.program,
-            "program": parsed.signature.name,
             "sdfg": parsed.request.ingredients["sdfg"],
             "stub": parsed.request.ingredients["stub"],
             "constants": [[made(reading), isinstance(value, Identical)] for reading, value in closure.constants],
             "arrays": {name: made(reading) for name, reading in closure.arrays.items()},
             "distinct": sorted(closure.distinct),
+            "ends": {end.name: count for end, count in closure.ends.items()},
             "read": {name: made(reading) for name, reading in parameters.read.items()},
             "passed": parameters.passed,
             "results": parameters.results,
-            "described": {name: each.to_json() for name, each in arrays.items() if isinstance(each, dace.data.Array)},
+            "described": {name: each.to_json() for name, each in arrays_of(parsed.sdfg, parameters).items()},
         }
 
 

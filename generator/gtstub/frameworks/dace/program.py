@@ -140,10 +140,10 @@ class StubbedProgram(Overloads):
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
     ) -> LoadedVariant | Callable[..., Any]:
         try:
-            parse = Parse.of(self.dace_program, types, call, self._options)
-            if parse is not None and (found := parse.find(types, call, self._options)) is not None:
-                return found
             with spans.span("key", self.dace_program.name):
+                parse = Parse.of(self.dace_program, types, call, self._options)
+                if parse is not None and (found := parse.find(types, call, self._options)) is not None:
+                    return found
                 parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
             built = build_variant(parsed, types, call)
             if parse is not None:

@@ -202,9 +202,8 @@ class Reachable:
             case type():
                 if value.__module__.partition(".")[0] in ("builtins", *LIBRARIES):
                     return ["type", value.__module__, value.__qualname__]
-            case BuiltinFunctionType():
-                if getattr(builtins, value.__name__, None) is value:
-                    return ["builtin", value.__name__]
+            case BuiltinFunctionType(__name__=name) if getattr(builtins, str(name), None) is value:
+                return ["builtin", name]
             case ModuleType():
                 return ["module", value.__name__]
             case FunctionType():
