@@ -19,6 +19,7 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.closures import copy_of, same
 from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
+from gtstub.frameworks.dace.known_parses import Parse
 from gtstub.frameworks.dace.structures import is_struct
 from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, build_variant, parse_variant
 from gtstub.programs import registry
@@ -140,8 +141,14 @@ class StubbedProgram(Overloads):
     ) -> LoadedVariant | Callable[..., Any]:
         try:
             with spans.span("key", self.dace_program.name):
+                parse = Parse.of(self.dace_program, types, call, self._options)
+                if parse is not None and (found := parse.find(types, call, self._options)) is not None:
+                    return found
                 parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
-            return build_variant(parsed, types, call)
+            built = build_variant(parsed, types, call)
+            if parse is not None:
+                parse.keep(parsed)
+            return built
         except (SignatureError, PlanError):
             if not self._fallback:
                 raise
