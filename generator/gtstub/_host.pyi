@@ -150,6 +150,7 @@ class Overload:
         single: bool = False,
         exact: tuple[tuple[int, tuple[type, ...], str], ...] = (),
         convert: Callable[[tuple[Any, ...], bool], tuple[Any, ...] | None] | None = None,
+        advice: str = ...,
     ) -> Self: ...
 
 class Overloads:
