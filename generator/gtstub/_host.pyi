@@ -151,6 +151,7 @@ class Overload:
         exact: tuple[tuple[int, tuple[type, ...], str], ...] = (),
         convert: Callable[[tuple[Any, ...], bool], tuple[Any, ...] | None] | None = None,
         advice: str = ...,
+        recompiles: bool = False,
     ) -> Self: ...
 
 class Overloads:

@@ -228,17 +228,17 @@ static int set_places(gts_py_overload *self, PyObject *places)
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"program", "places", "readings", "constants", "results", "allocate",
-                            "out",     "single", "exact",    "convert",   "advice",  NULL};
+    static char *names[] = {"program", "places", "readings", "constants", "results",    "allocate", "out",
+                            "single",  "exact",  "convert",  "advice",    "recompiles", NULL};
     gts_py_state *const state = gts_py_find_state(type);
     PyObject *places, *readings, *constants, *program;
     PyObject *allocate = Py_None, *exact = NULL, *convert = Py_None, *advice = NULL;
     unsigned int results = 0;
-    int out = -1, is_single = 0;
-    if (state == NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOipO!OU:Overload", names, state->program_type, &program,
-                                     &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants,
-                                     &results, &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert, &advice))
+    int out = -1, is_single = 0, recompiles = 0;
+    if (state == NULL || !PyArg_ParseTupleAndKeywords(
+                             args, keywords, "O!O!O!O!|IOipO!OUp:Overload", names, state->program_type, &program,
+                             &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants, &results,
+                             &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert, &advice, &recompiles))
         return NULL;
     gts_py_overload *const self = (gts_py_overload *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -252,6 +252,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->least_arguments = out + 1;
     self->is_single = is_single;
     self->advice = advice;
+    self->recompiles = recompiles;
     self->spec = PyTuple_Pack(8, program, places, readings, constants, allocate, convert,
                               exact == NULL ? Py_None : exact, advice == NULL ? Py_None : advice);
     int status = self->spec == NULL ? -1 : 0;
@@ -290,7 +291,7 @@ static void dealloc(PyObject *object)
 PyDoc_STRVAR(
     DOC,
     "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=(), "
-    "convert=None, advice=None)\n"
+    "convert=None, advice=None, recompiles=False)\n"
     "--\n\n"
     "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` the number "
     "of an\nargument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for "
@@ -300,7 +301,8 @@ PyDoc_STRVAR(
     "`exact` has (argument, types, name): the argument must be of one of these types.\nResults come from "
     "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.\n"
     "When the program has refused the arguments of a call, convert(arguments, is_bound) returns those with which it is "
-    "called once more, or None.\n`advice` is what the error says to do if a constant has changed.");
+    "called once more, or None.\n`advice` is what the error says to do if a constant has changed; if the program "
+    "`recompiles`, the call then chooses again.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},

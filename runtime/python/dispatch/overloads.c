@@ -108,7 +108,7 @@ static PyObject *call_target(const overloads *self, PyObject *target, PyObject *
 
 /*
  * Calls another target for these very arguments, after one has refused them; or the same one, if it is the target, with
- * converted arguments, unless it refuses what has changed. The other one may refuse, too, as when a thread changes values.
+ * converted arguments. While another thread changes values, each of them may refuse, and be right at the next moment.
  */
 static GTS_COLD PyObject *call_another(overloads *self, PyObject *refusing, gts_py_refusal refused,
                                        PyObject *const *args, size_t flagged_given, PyObject *keywords)
@@ -120,12 +120,14 @@ static GTS_COLD PyObject *call_another(overloads *self, PyObject *refusing, gts_
         PyObject *const target = choose(self, args, given, keywords);
         const gts_py_refusal refusal = refused;
         refused = GTS_PY_NOT_REFUSED;
-        if (target == last) {
+        const bool is_last = target == last;
+        if (is_last && !(refusal == GTS_PY_CHANGED && ((gts_py_overload *)target)->recompiles)) {
             PyErr_SetRaisedException(Py_NewRef(error));
             if (refusal == GTS_PY_REFUSED)
                 result = gts_py_call_converted((gts_py_overload *)target, args, count_arguments(given, keywords));
         } else if (target != NULL) {
-            remember(self, given, keywords, target);
+            if (!is_last)
+                remember(self, given, keywords, target);
             result = call_target(self, target, args, flagged_given, keywords, &refused);
         }
         Py_DECREF(error);

@@ -55,6 +55,7 @@ typedef struct gts_py_overload {
     int32_t least_arguments; /* of a call */
     bool is_single;          /* the call returns the only result, not a tuple */
     bool has_owners;         /* callbacks get the objects whose attributes are the arguments */
+    bool recompiles;         /* what has changed is compiled anew: a refusal of it is tried again */
     PyObject *advice;        /* str: what to do if what was compiled in has changed; NULL for the usual one */
     /* The arguments with which gts_py_check_distinct() succeeded last. */
     const void *distinct[GTS_PY_MAX_PARAMETERS + 1];

@@ -425,16 +425,11 @@ def test_what_no_stub_carries() -> None:
 
 
 SMALL = dace.symbol("SMALL", dace.int16)
-HALVES = np.ones(3, np.float16)
+SHORT = np.ones(3, bfloat16)
 
 
 def test_refusals_are_in_words_of_dace_programs() -> None:
     """Their users have written no signatures, and do not know DaCe's names of arrays."""
-
-    @gtstub.program
-    @dace.program
-    def of_ten(a: dace.float64[1, 1, 1, 1, 1, 1, 1, 1, 1, N]):
-        a[:] = 1
 
     @gtstub.program
     @dace.program
@@ -443,21 +438,16 @@ def test_refusals_are_in_words_of_dace_programs() -> None:
 
     @gtstub.program
     @dace.program
-    def reads_halves(a: dace.float64[3]):
-        a[:] = a * HALVES
+    def reads_short(a: dace.float64[3]):
+        a[:] = a * SHORT
 
     for program, error, message in (
-        (
-            of_ten,
-            PlanError,
-            "cannot be called through a stub: 'a' has 10 dimensions, more than the 6 that are supported.",
-        ),
         (
             small,
             PlanError,
             "cannot be called through a stub: symbol 'SMALL' has dtype 'int16', not 'int32' or 'int64'.",
         ),
-        (reads_halves, SignatureError, f"Argument 'HALVES' of SDFG '{reads_halves.name}' must have one of the element"),
+        (reads_short, SignatureError, f"Argument 'SHORT' of SDFG '{reads_short.name}' must have one of the element"),
     ):
         with pytest.raises(error, match=re.escape(message)):
             program.compile()

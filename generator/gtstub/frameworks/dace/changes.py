@@ -19,6 +19,7 @@ from gtstub.frameworks.dace.closures import (
     same,
     type_of,
 )
+from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.readings import Reading
 from gtstub.frameworks.dace.recording import Recorder
 
@@ -78,8 +79,9 @@ class Watch:
     seen: tuple[tuple[Reading, Any], ...]
 
     @classmethod
-    def of(cls, program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder) -> Watch:
-        seen = [(reading, _mark(reading, arguments)) for reading in readings_of(program, arguments, recorder)]
+    def of(cls, program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder, front_end: FrontEnd) -> Watch:
+        readings = readings_of(program, arguments, recorder, front_end)
+        seen = [(reading, _mark(reading, arguments)) for reading in readings]
         return cls(tuple((reading, mark) for reading, mark in seen if same(_mark(reading, arguments), mark)))
 
     def change(self, arguments: Mapping[str, Any]) -> Change | None:

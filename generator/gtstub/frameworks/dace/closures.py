@@ -120,9 +120,11 @@ def closure_of(
     return Closure(arrays, types, callbacks, tuple(constants), tuple(shared), distinct, ends, tuple(maker.again))
 
 
-def readings_of(program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder) -> tuple[Reading, ...]:
+def readings_of(
+    program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder, front_end: FrontEnd
+) -> tuple[Reading, ...]:
     """The paths in what DaCe has evaluated."""
-    maker = _Maker(program, arguments, ())
+    maker = _Maker(program, arguments, (), front_end)
     found = (each for evaluation in recorder.evaluations for each in maker.paths(evaluation))
     return tuple({each.identity: each for each in found}.values())
 

@@ -8,7 +8,7 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dace
 from dace.frontend.python.parser import DaceProgram
@@ -67,6 +67,8 @@ class StubbedProgram(Overloads):
     _fallback: bool
     _recompile: bool | int | None
     _variants: list[tuple[Types, LoadedVariant | ByDace]]
+    _with_structs: ByDace
+    """For calls that pass a struct of ctypes."""
 
     @classmethod
     def make(
@@ -83,6 +85,7 @@ class StubbedProgram(Overloads):
         self._fallback = fallback
         self._recompile = recompile
         self._variants = []
+        self._with_structs = ByDace(self, Watch(()), has_struct=True)
         functools.update_wrapper(self, program.f, ("__doc__", "__module__", "__qualname__"), ())
         self.__signature__ = self._signature
         return self
@@ -119,7 +122,7 @@ class StubbedProgram(Overloads):
         call = self._bind(args, kwargs)
         if (name := next((name for name, value in call.by_name.items() if is_struct(value)), None)) is not None:
             if self._fallback:
-                return self._call_dace
+                return self._with_structs
             raise TypeError(
                 f"Argument '{name}' of program '{self.dace_program.name}' must be an object with the members of its"
                 " structure as attributes, not a struct of ctypes, which has addresses without sizes."
@@ -130,7 +133,8 @@ class StubbedProgram(Overloads):
             return variant
         if mode() == Mode.BUILD:
             registry.stop([variant.entry])
-        return variant.overload(call, BOUND if self._limit > 1 else CHANGED)
+        recompiles = self._limit > 1
+        return variant.overload(call, BOUND if recompiles else CHANGED, recompiles=recompiles)
 
     @property
     def _limit(self) -> int:
@@ -227,11 +231,17 @@ class StubbedProgram(Overloads):
             refresh(self.dace_program)
             return self.dace_program.to_sdfg(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
-        hint = (
-            f" DaCe's program has it: '.dace_program.{name}'." if hasattr(vars(self).get("dace_program"), name) else ""
-        )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'.{hint}", name=name, obj=self)
+    if not TYPE_CHECKING:  # which would allow every name
+
+        def __getattr__(self, name: str) -> Any:
+            hint = (
+                f" DaCe's program has it: '.dace_program.{name}'."
+                if hasattr(vars(self).get("dace_program"), name)
+                else ""
+            )
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}'.{hint}", name=name, obj=self
+            )
 
     # What DaCe asks of an object that another of its programs calls.
 

@@ -78,22 +78,27 @@ class LoadedVariant:
         """What differs from what was compiled in that the call finds; None if it can use the variant."""
         return change_of(self.closure, call.by_name)
 
-    def overload(self, call: Arguments, advice: str = "") -> Overload:
+    def overload(self, call: Arguments, advice: str = "", *, recompiles: bool = False) -> Overload:
         """
         How calls like `call` call the program; the same object for calls of the same form. `advice` says what to do if
-        what was compiled in has changed: the method clear() by default.
+        what was compiled in has changed: the method clear() by default. If the program `recompiles`, calls do it.
         """
         if RESULTS in call.places and not self.parameters.results:
             raise TypeError(f"Program '{self.plan.name}' returns nothing, so that it takes no argument 'out'.")
         given = call.by_name
         steps = {name: self.front_end.steps(given[name]) for name in self.parameters.passed}
-        form = len(call.args), tuple(call.kwargs), tuple(steps.values()), advice
+        form = len(call.args), tuple(call.kwargs), tuple(steps.values()), advice, recompiles
         if form not in self._overloads:
-            self._overloads[form] = self._make_overload(call, given, steps, advice)
+            self._overloads[form] = self._make_overload(call, given, steps, advice, recompiles)
         return self._overloads[form]
 
     def _make_overload(
-        self, call: Arguments, given: Mapping[str, Any], steps: Mapping[str, tuple[str, ...]], advice: str
+        self,
+        call: Arguments,
+        given: Mapping[str, Any],
+        steps: Mapping[str, tuple[str, ...]],
+        advice: str,
+        recompiles: bool,
     ) -> Overload:
         held = {name: Reading(Passed(name), found, name) for name, found in steps.items() if found}
         readings = {**self.parameters.read, **held}
@@ -132,6 +137,7 @@ class LoadedVariant:
             results == (RESULTS,),
             tuple((call.places[name], types, name) for name, types in self.exact.items()),
             Conversion(self.plan.name, converted) if converted else None,
+            recompiles=recompiles,
             **({"advice": advice} if advice else {}),
         )
 
@@ -264,7 +270,7 @@ def watch_of(program: DaceProgram, types: Types, call: Arguments) -> Watch:
     refresh(program)
     with recording(lambda value: _meet(value, DACE)) as recorder:
         program.closure_resolver(dict(types.values), set(types.given))
-    return Watch.of(program, call.by_name, recorder)
+    return Watch.of(program, call.by_name, recorder, DACE)
 
 
 def _meet(value: Any, front_end: FrontEnd) -> None:
