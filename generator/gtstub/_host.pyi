@@ -150,6 +150,8 @@ class Overload:
         single: bool = False,
         exact: tuple[tuple[int, tuple[type, ...], str], ...] = (),
         convert: Callable[[tuple[Any, ...], bool], tuple[Any, ...] | None] | None = None,
+        advice: str = ...,
+        recompiles: bool = False,
     ) -> Self: ...
 
 class Overloads:

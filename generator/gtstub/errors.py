@@ -26,6 +26,15 @@ class PlanError(GtstubError):
     exit_code = 4
 
 
+class ContradictionError(PlanError):
+    """`what` says how the signatures contradict each other; `symbol` is the name of one that no argument determines."""
+
+    def __init__(self, program: str, what: str, symbol: str = "") -> None:
+        super().__init__(f"The signatures of program '{program}' contradict each other: {what}.")
+        self.what = what
+        self.symbol = symbol
+
+
 class ToolchainError(GtstubError):
     """There is no C compiler, or it rejected a stub."""
 

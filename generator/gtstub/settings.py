@@ -39,6 +39,7 @@ BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
 WAIT = "GTSTUB_WAIT"
 LAZY = "GTSTUB_LAZY"
+RECOMPILE = "GTSTUB_RECOMPILE"
 PROGRESS = "GTSTUB_PROGRESS"
 TRACEBACK = "GTSTUB_TRACEBACK"
 LIST_FILE = "GTSTUB_LIST_FILE"
@@ -180,6 +181,11 @@ def waits() -> bool:
 def is_lazy() -> bool:
     """Whether `gtstub.compile()` leaves the variants of a program with several until they are called."""
     return os.environ.get(LAZY, "0") not in ("", "0")
+
+
+def recompiles() -> bool:
+    """Whether a DaCe program that does not say so itself is compiled anew if what was compiled in has changed."""
+    return os.environ.get(RECOMPILE, "0") not in ("", "0")
 
 
 def list_file() -> Path | None:

@@ -73,6 +73,16 @@ static inline bool fits(const gts_axis *axis, unsigned int property, int64_t exp
            ((axis->slots & property) == 0 || found == (int32_t)found);
 }
 
+/* The axis after `axis` that has not the size that was fixed, from which a wrong stride follows; -1 if there is none. */
+static int32_t find_wrong_size(const gts_contract *leaf, int32_t axis, const gts_array *array)
+{
+    for (int32_t other = axis + 1; other < leaf->rank; ++other) {
+        if ((leaf->axes[other].fixed & GTS_SIZE) != 0 && leaf->axes[other].size != array->shape[other])
+            return other;
+    }
+    return -1;
+}
+
 /* Refuses a property that does not fit, unless it is a stride on which no access depends. */
 static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
                                     const char *name, unsigned int property, int64_t expected, int64_t found)
@@ -80,6 +90,9 @@ static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf,
     const char *const dim = leaf->axes[axis].dim;
     if (property == GTS_STRIDE && gts_is_any_stride(array, axis))
         return 0;
+    const int32_t wrong = property == GTS_STRIDE ? find_wrong_size(leaf, axis, array) : -1;
+    if (wrong >= 0)
+        return refuse_property(self, leaf, wrong, array, "size", GTS_SIZE, leaf->axes[wrong].size, array->shape[wrong]);
     const gts_short_text where = gts_axis_text(self, axis);
     if ((leaf->axes[axis].fixed & property) != 0 && expected != found)
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must have %s %" PRId64 " on %s ('%s'), not %" PRId64 ".", name,

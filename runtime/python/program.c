@@ -34,6 +34,7 @@ static int prepare_leaves(gts_py_program *self)
         gts_py_leaf *const leaf = &self->leaf[i];
         leaf->contract = contract;
         leaf->argument = gts_py_argument_of(self, contract->path, contract->dtype, contract->device);
+        leaf->argument.is_plain = contract->rank > 0 && strcmp(contract->axes[0].dim, "axis_0") == 0;
         if (gts_is_array(contract->kind) && contract->device != GTS_CPU)
             self->on_cpu = self->may_keep_gil = false;
         if (contract->kind == GTS_CALLBACK) {

@@ -135,7 +135,9 @@ class Connection:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)
         if not sources:
             kind = "array" if is_array else "callback" if isinstance(argument, CallbackArgument) else "symbol"
-            raise self._signatures.refusal(f"no argument of the program determines {kind} '{name}' of the SDFG")
+            raise self._signatures.refusal(
+                f"no argument of the program determines {kind} '{name}' of the SDFG", name if kind == "symbol" else ""
+            )
         if isinstance(argument, CallbackArgument):
             return
         if name in METRICS and METRICS[name] != (argument.dtype, is_array):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from gtstub.errors import PlanError
+from gtstub.errors import ContradictionError
 from gtstub.signature.dtypes import INDEX
 from gtstub.signature.model import (
     Bounds,
@@ -60,8 +60,8 @@ class Signatures:
                 if start > stop:
                     raise self.refusal(f"static domain '{name}' has the range from {start} to {stop}")
 
-    def refusal(self, what: str) -> PlanError:
-        return PlanError(f"The signatures of program '{self.program.name}' contradict each other: {what}.")
+    def refusal(self, what: str, symbol: str = "") -> ContradictionError:
+        return ContradictionError(self.program.name, what, symbol)
 
     def roles(self, symbol: ScalarArgument) -> tuple[Role, ...]:
         """

@@ -115,5 +115,6 @@ int gts_py_refuse_object(const gts_py_argument *argument, PyObject *object)
         if (gts_py_raise_property(object, names[i]))
             return -1;
     }
-    return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "must be a field, not '%s'.", Py_TYPE(object)->tp_name);
+    return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "must be %s, not '%s'.", argument->is_plain ? "an array" : "a field",
+                         Py_TYPE(object)->tp_name);
 }

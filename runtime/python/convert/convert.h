@@ -18,6 +18,7 @@ typedef struct gts_py_argument {
     gts_device device;    /* that it must be on */
     gts_error *error;     /* receives refusals */
     gts_program *waiting; /* on its GPU, for what is on the stream of an array; NULL if nothing does */
+    bool is_plain;        /* its axes have numbers, not names, as those of DaCe programs: an array, not a field */
 } gts_py_argument;
 
 /* Refuses the object that is passed for an argument: `format` is what follows GTS_ARGUMENT. Returns -1. */

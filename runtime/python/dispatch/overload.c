@@ -41,9 +41,9 @@ static PyObject *find_results(const gts_py_overload *self, PyObject *const *args
 
 /*
  * After no results could be made for the arguments before them, probably because these are not as the program takes
- * them: the program says so in better words, and *refused is true. Otherwise, the exception stays.
+ * them: the program says so in better words, and *refused says so. Otherwise, the exception stays.
  */
-static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **argv, bool *refused)
+static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **argv, gts_py_refusal *refused)
 {
     if (self->out >= 0 || PyErr_ExceptionMatches(PyExc_MemoryError))
         return;
@@ -52,7 +52,7 @@ static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **ar
         argv[i] = Py_None;
     argv[self->count] = NULL;
     PyObject *const returned = gts_py_call_in_order(self->program, argv);
-    *refused = returned == NULL && self->program->refused;
+    *refused = returned == NULL && self->program->refused ? GTS_PY_REFUSED : GTS_PY_NOT_REFUSED;
     Py_XDECREF(returned);
     if (returned == NULL)
         Py_DECREF(error);
@@ -62,7 +62,7 @@ static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **ar
 
 /* ---- Calling --------------------------------------------------------------------------------------------------- */
 
-static int check_constants(const gts_py_overload *self, PyObject *const *args, bool *refused)
+static int check_constants(const gts_py_overload *self, PyObject *const *args, gts_py_refusal *refused)
 {
     for (uint32_t i = 0; i < self->constant_count; ++i) {
         if (GTS_UNLIKELY(gts_py_check_constant(self, &self->constants[i], args, refused) != 0))
@@ -75,7 +75,7 @@ static int check_constants(const gts_py_overload *self, PyObject *const *args, b
 static int check_bound(PyObject *checked)
 {
     PyObject *const *const items = ((PyTupleObject *)checked)->ob_item;
-    bool refused;
+    gts_py_refusal refused;
     return check_constants((const gts_py_overload *)items[0], items + 1, &refused);
 }
 
@@ -92,19 +92,19 @@ static GTS_COLD int add_check(gts_py_overload *self, PyObject *const *args)
     return 0;
 }
 
-PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, bool *refused)
+PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, gts_py_refusal *refused)
 {
     PyObject *argv[GTS_PY_MAX_PARAMETERS + 1], *held[GTS_PY_MAX_PARAMETERS], *owners[GTS_PY_MAX_PARAMETERS];
     PyObject *results = NULL, *returned = NULL;
     uint32_t held_count = 0;
-    *refused = false;
+    *refused = GTS_PY_NOT_REFUSED;
     for (uint32_t i = 0; i < self->count && self->has_owners; ++i)
         owners[i] = NULL;
     if (GTS_UNLIKELY(check_constants(self, args, refused) != 0))
         return NULL;
     for (uint32_t i = 0; i < self->exact_count; ++i) {
         if (GTS_UNLIKELY(check_type(self, &self->exact[i], args) != 0)) {
-            *refused = true;
+            *refused = GTS_PY_REFUSED;
             return NULL;
         }
     }
@@ -119,13 +119,15 @@ PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, boo
         argv[i] = held[held_count] = gts_py_read(self, reading, args,
                                                  self->has_owners && reading->argument >= 0 ? &owners[i] : NULL);
         if (GTS_UNLIKELY(argv[i] == NULL)) {
-            *refused = gts_py_reads_argument(reading); /* an argument of another type */
+            *refused = gts_py_refusal_of(reading); /* an argument of another type, or nothing is there any more */
             goto done;
         }
         ++held_count;
     }
-    if (held_count > 1 && GTS_UNLIKELY(gts_py_check_distinct(self, argv) != 0))
+    if (held_count > 1 && GTS_UNLIKELY(gts_py_check_distinct(self, argv) != 0)) {
+        *refused = GTS_PY_CHANGED;
         goto done;
+    }
     if (self->result_count > 0) {
         results = find_results(self, args, argv);
         if (results == NULL) {
@@ -138,7 +140,7 @@ PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, boo
     argv[self->count] = NULL; /* there is no offset provider */
     returned = self->has_owners ? gts_py_call_for_owners(self->program, argv, owners)
                                 : gts_py_call_in_order(self->program, argv);
-    *refused = returned == NULL && self->program->refused;
+    *refused = returned == NULL && self->program->refused ? GTS_PY_REFUSED : GTS_PY_NOT_REFUSED;
     if (GTS_UNLIKELY(gts_binding_here != NULL) && returned != NULL && self->constant_count > 0 &&
         add_check(self, args) != 0)
         Py_CLEAR(returned);
@@ -166,7 +168,7 @@ GTS_COLD PyObject *gts_py_call_converted(gts_py_overload *self, PyObject *const 
         converted = PyObject_CallFunctionObjArgs(self->convert, refused, gts_binding_here == NULL ? Py_False : Py_True,
                                                  NULL);
     if (converted != NULL && PyTuple_CheckExact(converted) && PyTuple_GET_SIZE(converted) == count) {
-        bool is_refused;
+        gts_py_refusal is_refused;
         returned = gts_py_call_overload(self, ((PyTupleObject *)converted)->ob_item, &is_refused);
     } else if (converted != NULL) { /* None */
         PyErr_SetRaisedException(Py_NewRef(error));
@@ -226,16 +228,17 @@ static int set_places(gts_py_overload *self, PyObject *places)
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"program", "places", "readings", "constants", "results", "allocate",
-                            "out",     "single", "exact",    "convert",   NULL};
+    static char *names[] = {"program", "places", "readings", "constants", "results",    "allocate", "out",
+                            "single",  "exact",  "convert",  "advice",    "recompiles", NULL};
     gts_py_state *const state = gts_py_find_state(type);
-    PyObject *places, *readings, *constants, *allocate = Py_None, *program, *exact = NULL, *convert = Py_None;
+    PyObject *places, *readings, *constants, *program;
+    PyObject *allocate = Py_None, *exact = NULL, *convert = Py_None, *advice = NULL;
     unsigned int results = 0;
-    int out = -1, is_single = 0;
-    if (state == NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOipO!O:Overload", names, state->program_type, &program,
-                                     &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants,
-                                     &results, &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert))
+    int out = -1, is_single = 0, recompiles = 0;
+    if (state == NULL || !PyArg_ParseTupleAndKeywords(
+                             args, keywords, "O!O!O!O!|IOipO!OUp:Overload", names, state->program_type, &program,
+                             &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants, &results,
+                             &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert, &advice, &recompiles))
         return NULL;
     gts_py_overload *const self = (gts_py_overload *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -248,8 +251,10 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->out = out;
     self->least_arguments = out + 1;
     self->is_single = is_single;
-    self->spec = PyTuple_Pack(7, program, places, readings, constants, allocate, convert,
-                              exact == NULL ? Py_None : exact);
+    self->advice = advice;
+    self->recompiles = recompiles;
+    self->spec = PyTuple_Pack(8, program, places, readings, constants, allocate, convert,
+                              exact == NULL ? Py_None : exact, advice == NULL ? Py_None : advice);
     int status = self->spec == NULL ? -1 : 0;
     if (status == 0 && (self->count > GTS_PY_MAX_PARAMETERS || results > self->count || (is_single && results != 1)))
         status = gts_py_fail(PyExc_ValueError, "Program '%s' cannot have %u parameters of which %u are results.",
@@ -286,7 +291,7 @@ static void dealloc(PyObject *object)
 PyDoc_STRVAR(
     DOC,
     "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=(), "
-    "convert=None)\n"
+    "convert=None, advice=None, recompiles=False)\n"
     "--\n\n"
     "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` the number "
     "of an\nargument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for "
@@ -296,7 +301,8 @@ PyDoc_STRVAR(
     "`exact` has (argument, types, name): the argument must be of one of these types.\nResults come from "
     "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.\n"
     "When the program has refused the arguments of a call, convert(arguments, is_bound) returns those with which it is "
-    "called once more, or None.");
+    "called once more, or None.\n`advice` is what the error says to do if a constant has changed; if the program "
+    "`recompiles`, the call then chooses again.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},

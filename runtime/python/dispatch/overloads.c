@@ -3,6 +3,8 @@
 
 #include "python/dispatch/overloads.h"
 
+#define TRIES 64 /* targets that a call tries, each after the one before has refused it */
+
 typedef struct site {
     gts_py_call_site call;
     PyObject *target; /* an Overload, or any callable that takes the arguments as they are */
@@ -96,36 +98,43 @@ static void remember(overloads *self, Py_ssize_t given, PyObject *keywords, PyOb
 /* ---- Calling --------------------------------------------------------------------------------------------------- */
 
 static PyObject *call_target(const overloads *self, PyObject *target, PyObject *const *args, size_t flagged_given,
-                             PyObject *keywords, bool *refused)
+                             PyObject *keywords, gts_py_refusal *refused)
 {
-    *refused = false;
+    *refused = GTS_PY_NOT_REFUSED;
     if (GTS_LIKELY(Py_IS_TYPE(target, self->overload_type)))
         return gts_py_call_overload((gts_py_overload *)target, args, refused);
     return PyObject_Vectorcall(target, args, flagged_given, keywords);
 }
 
 /*
- * Calls the target for these very arguments, after another one has refused them; or the same one, if it is the target,
- * with converted arguments.
+ * Calls another target for these very arguments, after one has refused them; or the same one, if it is the target, with
+ * converted arguments. While another thread changes values, each of them may refuse, and be right at the next moment.
  */
-static GTS_COLD PyObject *call_another(overloads *self, const PyObject *refusing, PyObject *const *args,
-                                       size_t flagged_given, PyObject *keywords)
+static GTS_COLD PyObject *call_another(overloads *self, PyObject *refusing, gts_py_refusal refused,
+                                       PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
-    PyObject *const error = PyErr_GetRaisedException();
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
-    PyObject *const target = choose(self, args, given, keywords);
-    PyObject *result = NULL;
-    bool refused = target == refusing;
-    if (refused) {
-        PyErr_SetRaisedException(Py_NewRef(error));
-    } else if (target != NULL) {
-        remember(self, given, keywords, target);
-        result = call_target(self, target, args, flagged_given, keywords, &refused);
+    PyObject *last = Py_NewRef(refusing), *result = NULL;
+    for (int i = 0; refused != GTS_PY_NOT_REFUSED && i < TRIES; ++i) {
+        PyObject *const error = PyErr_GetRaisedException();
+        PyObject *const target = choose(self, args, given, keywords);
+        const gts_py_refusal refusal = refused;
+        refused = GTS_PY_NOT_REFUSED;
+        const bool is_last = target == last;
+        if (is_last && !(refusal == GTS_PY_CHANGED && ((gts_py_overload *)target)->recompiles)) {
+            PyErr_SetRaisedException(Py_NewRef(error));
+            if (refusal == GTS_PY_REFUSED)
+                result = gts_py_call_converted((gts_py_overload *)target, args, count_arguments(given, keywords));
+        } else if (target != NULL) {
+            if (!is_last)
+                remember(self, given, keywords, target);
+            result = call_target(self, target, args, flagged_given, keywords, &refused);
+        }
+        Py_DECREF(error);
+        Py_DECREF(last);
+        last = target;
     }
-    if (refused)
-        result = gts_py_call_converted((gts_py_overload *)target, args, count_arguments(given, keywords));
-    Py_XDECREF(target);
-    Py_DECREF(error);
+    Py_XDECREF(last);
     return result;
 }
 
@@ -142,10 +151,10 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
             return NULL;
         remember(self, given, keywords, target);
     }
-    bool refused;
+    gts_py_refusal refused;
     PyObject *result = call_target(self, target, args, flagged_given, keywords, &refused);
-    if (GTS_UNLIKELY(refused))
-        result = call_another(self, target, args, flagged_given, keywords);
+    if (GTS_UNLIKELY(refused != GTS_PY_NOT_REFUSED))
+        result = call_another(self, target, refused, args, flagged_given, keywords);
     Py_DECREF(target);
     return result;
 }

@@ -29,6 +29,13 @@ typedef struct gts_py_exact {
     PyObject *text;  /* str, the name of the parameter */
 } gts_py_exact;
 
+/* Why an overload has not called its program, so that another one may. */
+typedef enum gts_py_refusal {
+    GTS_PY_NOT_REFUSED,
+    GTS_PY_REFUSED, /* for the arguments */
+    GTS_PY_CHANGED  /* for what it reads itself, and was compiled in */
+} gts_py_refusal;
+
 /* How a call from one kind of call site becomes a call of a Program. */
 typedef struct gts_py_overload {
     PyObject_HEAD PyObject *spec; /* the tuple that the members were read from, which owns all objects in them */
@@ -48,6 +55,8 @@ typedef struct gts_py_overload {
     int32_t least_arguments; /* of a call */
     bool is_single;          /* the call returns the only result, not a tuple */
     bool has_owners;         /* callbacks get the objects whose attributes are the arguments */
+    bool recompiles;         /* what has changed is compiled anew: a refusal of it is tried again */
+    PyObject *advice;        /* str: what to do if what was compiled in has changed; NULL for the usual one */
     /* The arguments with which gts_py_check_distinct() succeeded last. */
     const void *distinct[GTS_PY_MAX_PARAMETERS + 1];
 } gts_py_overload;
@@ -74,8 +83,12 @@ static inline bool gts_py_reads_argument(const gts_py_reading *reading)
  */
 PyObject *gts_py_read(const gts_py_overload *, const gts_py_reading *, PyObject *const *args, PyObject **owner);
 
-/* Checks a constant. If a call passes another one, then *refused, because another overload may have been compiled. */
-int gts_py_check_constant(const gts_py_overload *, const gts_py_reading *, PyObject *const *args, bool *refused);
+/* Which refusal it is if a call has refused what it has read: none if the user's code has raised an exception. */
+GTS_COLD gts_py_refusal gts_py_refusal_of(const gts_py_reading *);
+
+/* Checks a constant. If it is another one now, *refused says so, because another overload may have been compiled. */
+int gts_py_check_constant(const gts_py_overload *, const gts_py_reading *, PyObject *const *args,
+                          gts_py_refusal *refused);
 
 /* Checks that arrays that were different when the program was compiled still are, as DaCe takes for granted. */
 int gts_py_check_distinct(gts_py_overload *, PyObject *const *argv);
@@ -93,8 +106,8 @@ int gts_py_set_readings(gts_py_overload *, PyObject *items, bool have_values, gt
 
 extern PyType_Spec gts_py_overload_spec;
 
-/* Calls the program. *refused says whether it has refused the arguments; another overload may take these. */
-PyObject *gts_py_call_overload(gts_py_overload *, PyObject *const *args, bool *refused);
+/* Calls the program. *refused says whether another overload may take the arguments. */
+PyObject *gts_py_call_overload(gts_py_overload *, PyObject *const *args, gts_py_refusal *refused);
 
 /* After the program has refused `count` arguments: calls it with what `convert` makes of them. */
 PyObject *gts_py_call_converted(gts_py_overload *, PyObject *const *args, Py_ssize_t count);

@@ -5,6 +5,8 @@
 
 enum { IDENTICAL = -2 }; /* in place of the number of a reading: the value must be the very object */
 
+#define ADVICE "call its method clear() to compile it anew" /* unless the overload has another one */
+
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
 static GTS_COLD PyObject *refuse_missing(const gts_py_overload *self, const gts_py_reading *reading)
@@ -67,52 +69,59 @@ PyObject *gts_py_read(const gts_py_overload *self, const gts_py_reading *reading
     return GTS_LIKELY(object != NULL) ? object : refuse_missing(self, reading);
 }
 
+gts_py_refusal gts_py_refusal_of(const gts_py_reading *reading)
+{
+    if (gts_py_reads_argument(reading))
+        return GTS_PY_REFUSED;
+    return PyErr_ExceptionMatches(PyExc_ValueError) ? GTS_PY_CHANGED : GTS_PY_NOT_REFUSED;
+}
+
 static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_reading *constant, PyObject *found)
 {
-    return gts_py_fail(
-        PyExc_ValueError,
-        "Program '%s' was compiled for '%U' = %R, but it is %R now; call its method clear() to compile it anew.",
-        self->program->program->stub->name, constant->text, constant->value, found);
+    return gts_py_fail(PyExc_ValueError, "Program '%s' was compiled for '%U' = %R, but it is %R now; %V.",
+                       self->program->program->stub->name, constant->text, constant->value, found, self->advice,
+                       ADVICE);
 }
 
 /* Refuses two readings that have become one array, or one that has become two. */
 static GTS_COLD int refuse_arrays(const gts_py_overload *self, const gts_py_reading *a, const gts_py_reading *b,
                                   bool are_one)
 {
-    return gts_py_fail(PyExc_ValueError,
-                       "Program '%s' was compiled for %s as '%U' and '%U', but these are %s now; call its method "
-                       "clear() to compile it anew.",
+    return gts_py_fail(PyExc_ValueError, "Program '%s' was compiled for %s as '%U' and '%U', but these are %s now; %V.",
                        self->program->program->stub->name, are_one ? "two arrays" : "one array", a->text, b->text,
-                       are_one ? "one" : "two");
+                       are_one ? "one" : "two", self->advice, ADVICE);
 }
 
 /* Checks that a path still leads to the array that another reading reads, too. */
-static int check_shared(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args)
+static int check_shared(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args,
+                        gts_py_refusal *refused)
 {
     PyObject *const found = gts_py_read(self, constant, args, NULL);
     PyObject *const expected = found == NULL ? NULL : gts_py_read(self, &self->readings[constant->same], args, NULL);
     int status = expected == NULL ? -1 : 0;
     if (status == 0 && expected != found)
         status = refuse_arrays(self, &self->readings[constant->same], constant, false);
+    if (GTS_UNLIKELY(status != 0))
+        *refused = gts_py_refusal_of(constant);
     Py_XDECREF(found);
     Py_XDECREF(expected);
     return status;
 }
 
 int gts_py_check_constant(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args,
-                          bool *refused)
+                          gts_py_refusal *refused)
 {
     if (constant->same >= 0)
-        return check_shared(self, constant, args);
+        return check_shared(self, constant, args, refused);
     PyObject *const found = gts_py_read(self, constant, args, NULL);
     const bool is_right = found != NULL && (found == constant->value ||
                                             (!constant->is_identical && gts_py_is_same(found, constant->value)));
-    *refused = !is_right && gts_py_reads_argument(constant);
-    if (found == NULL)
-        return -1;
-    if (!is_right)
-        (void)refuse_change(self, constant, found);
-    Py_DECREF(found);
+    if (GTS_UNLIKELY(!is_right)) {
+        if (found != NULL)
+            (void)refuse_change(self, constant, found);
+        *refused = gts_py_refusal_of(constant);
+    }
+    Py_XDECREF(found);
     return is_right ? 0 : -1;
 }
 

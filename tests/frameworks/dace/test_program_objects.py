@@ -134,6 +134,24 @@ def test_attributes() -> None:
     assert Model.step is Model.__dict__["step"]
 
 
+def test_what_a_program_of_dace_says_of_itself() -> None:
+    model = Model()
+    for each in (double, untyped, model.step):
+        for name in ("f", "name", "argnames", "signature", "methodobj"):
+            assert getattr(each, name) == getattr(each.dace_program, name)
+    assert model.step.methodobj is model
+    assert double.to_sdfg().arglist().keys() == {"a", "s", "N"}
+    assert untyped.to_sdfg(np.ones(3)).arrays["a"].shape == (3,)
+    assert not hasattr(double, "load_sdfg")
+    with pytest.raises(AttributeError) as caught:
+        double.load_sdfg  # noqa: B018
+    assert str(caught.value) == (
+        "'StubbedProgram' object has no attribute 'load_sdfg'. DaCe's program has it: '.dace_program.load_sdfg'."
+    )
+    with pytest.raises(AttributeError, match=r"^'StubbedProgram' object has no attribute 'nothing'.$"):
+        double.nothing  # noqa: B018
+
+
 def test_copies_and_pickles_are_the_program_itself() -> None:
     assert copy.copy(double) is double
     assert copy.deepcopy({"program": double})["program"] is double

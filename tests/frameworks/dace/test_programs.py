@@ -101,8 +101,8 @@ def test_sizes_and_symbols() -> None:
             {"a": whole(4, dtype=np.float32)},
             "'a' must have dtype 'float64', not 'float32'.",
         ),
-        ({"a": "1.0"}, "'a' must be a field, not 'str'."),
-        ({"a": None}, "'a' must be a field, not 'NoneType'."),
+        ({"a": "1.0"}, "'a' must be an array, not 'str'."),
+        ({"a": None}, "'a' must be an array, not 'NoneType'."),
         ({"factor": "2"}, "'factor' must be a 'float64', not 'str'."),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_symbol_that_occurs_only_in_products_is_passed() -> None:
     check_same(table, np.array([1.0, 1, 1, 3, 4, 5]))
     with pytest.raises(ValueError, match=re.escape("must have size M*N = 4 on axis 0 ('axis_0'), not 6.")):
         product(whole(2), table, M=2)
-    with pytest.raises(PlanError, match="no argument of the program determines symbol 'M' of the SDFG"):
+    with pytest.raises(PlanError, match=r"needs the symbol 'M', which no argument determines: pass 'M=\.\.\.'"):
         product(whole(2), table)
 
 
@@ -360,7 +360,7 @@ def test_sizes_of_results() -> None:
     assert [each.shape for each in found] == [(10, 2, 3), (2,), (6,)]
     with pytest.raises(ValueError, match=r"'wide' of program '.*' must have size 2\*L \+ 1 = 7 .*, not 8"):
         sized_by_symbols(whole(4), whole(3), whole(8), K=3)
-    with pytest.raises(TypeError, match=r"A call of program '.*' lacks the symbol 'K'"):
+    with pytest.raises(TypeError, match=r"A call of program '.*' lacks the symbol 'K': pass 'K=\.\.\.'"):
         sized_by_symbols(whole(3), whole(3), whole(3))
 
 
@@ -395,7 +395,7 @@ def test_memory_for_results_that_does_not_fit(out: Any, error: type[Exception], 
 
 def test_results_of_wrong_arguments() -> None:
     """No memory can be found for the results, and the message names the argument."""
-    with pytest.raises(TypeError, match=r"Argument 'a' of program .* must be a field, not 'float'"):
+    with pytest.raises(TypeError, match=r"Argument 'a' of program .* must be an array, not 'float'"):
         several(1.0, 3.0)
     with pytest.raises(TypeError, match=r"Argument 'a' of program .* must have 1 dimension"):
         several(whole(2, 2), 3.0)
@@ -422,3 +422,39 @@ def test_what_no_stub_carries() -> None:
         short_numbers(a)
         check_same(a, np.full(3, 2, bfloat16))
         assert short_numbers.fallback_calls == count
+
+
+SMALL = dace.symbol("SMALL", dace.int16)
+SHORT = np.ones(3, bfloat16)
+
+
+def test_refusals_are_in_words_of_dace_programs() -> None:
+    """Their users have written no signatures, and do not know DaCe's names of arrays."""
+
+    @gtstub.program
+    @dace.program
+    def small(a: dace.float64[SMALL], b: dace.float64[SMALL]):
+        a[:] = b
+
+    @gtstub.program
+    @dace.program
+    def reads_short(a: dace.float64[3]):
+        a[:] = a * SHORT
+
+    for program, error, message in (
+        (
+            small,
+            PlanError,
+            "cannot be called through a stub: symbol 'SMALL' has dtype 'int16', not 'int32' or 'int64'.",
+        ),
+        (reads_short, SignatureError, f"Argument 'SHORT' of SDFG '{reads_short.name}' must have one of the element"),
+    ):
+        with pytest.raises(error, match=re.escape(message)):
+            program.compile()
+
+
+def test_a_wrong_size_is_named_before_the_stride_that_follows_from_it() -> None:
+    with pytest.raises(ValueError, match=re.escape("'b' of program") + ".* must have size 2 on axis 1 .*, not 4"):
+        agree(whole(3, 2), whole(3, 4))
+    with pytest.raises(ValueError, match="must have stride 2 on axis 0"):
+        agree(whole(3, 2), whole(3, 4)[:, :2])

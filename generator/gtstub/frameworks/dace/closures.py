@@ -19,7 +19,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
-from dace import dtypes, symbolic
+from dace import data, dtypes, symbolic
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
@@ -27,6 +27,10 @@ from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.paths import paths_in
 from gtstub.frameworks.dace.readings import LIBRARIES, Again, Fixed, Names, Object, Passed, Reading
 from gtstub.frameworks.dace.recording import Evaluation, Purpose, Recorder, Scope
+
+
+class UsedUpError(SignatureError):
+    """DaCe has used up an iterator: if it parses the program again, it finds nothing there."""
 
 
 class End(enum.Enum):
@@ -50,11 +54,13 @@ class Closure:
     The arrays that a program reads and the functions that it calls, by their names in the SDFG, and the values that
     were compiled in. DaCe binds the arguments of a function that are no data; calls use what it has made. `shared` are
     the other paths to an array that was at several paths when the program was compiled, each with the array's name in
-    the SDFG. `distinct` are the names of arrays that had no other name: DaCe takes them for different memory. `ends`
-    counts what has become of DaCe's evaluations, and `again` are the expressions that each call evaluates.
+    the SDFG. `distinct` are the names of arrays that had no other name: DaCe takes them for different memory. `types`
+    are those of the arrays. `ends` counts what has become of DaCe's evaluations, and `again` are the expressions that
+    each call evaluates.
     """
 
     arrays: Mapping[str, Reading]
+    types: Mapping[str, str]
     callbacks: Mapping[str, Reading]
     constants: tuple[tuple[Reading, Any], ...]
     shared: tuple[tuple[Reading, str], ...]
@@ -81,6 +87,7 @@ def closure_of(
     for function in recorder.functions:
         maker.compare(Reading(function, ("__code__",), f"{function.__name__}.__code__"))
     arrays: dict[str, Reading] = {}
+    types: dict[str, str] = {}
     shared: list[tuple[Reading, str]] = []
     place = {}
     for name, (source, descriptor, evaluator, _) in program.resolver.closure_arrays.items():
@@ -98,7 +105,7 @@ def closure_of(
         if descriptor.transient:  # the SDFG's own memory, which does not fit another kind of object
             maker.compare_type(readings[0])
         readings = [reading.then(*front_end.steps(array)) for reading in readings]
-        arrays[name] = readings[0]
+        arrays[name], types[name] = readings[0], type_of(array)
         shared += [(reading, name) for reading in readings[1:]]
     sources = {reading.identity for reading in (*arrays.values(), *(reading for reading, _ in shared))}
     bound = Counter(place.values())
@@ -110,7 +117,16 @@ def closure_of(
     }
     constants = sorted(maker.constants.values(), key=lambda each: isinstance(each[0].root, Again))
     distinct = frozenset(name for name, array in place.items() if bound[array] == 1)
-    return Closure(arrays, callbacks, tuple(constants), tuple(shared), distinct, ends, tuple(maker.again))
+    return Closure(arrays, types, callbacks, tuple(constants), tuple(shared), distinct, ends, tuple(maker.again))
+
+
+def readings_of(
+    program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder, front_end: FrontEnd
+) -> tuple[Reading, ...]:
+    """The paths in what DaCe has evaluated."""
+    maker = _Maker(program, arguments, (), front_end)
+    found = (each for evaluation in recorder.evaluations for each in maker.paths(evaluation))
+    return tuple({each.identity: each for each in found}.values())
 
 
 class _Maker:
@@ -175,12 +191,17 @@ class _Maker:
             self._scopes[scope] = Names(scope, self._arguments if is_top else {}, self._passed, self._front_end)
         return self._scopes[scope]
 
+    def paths(self, evaluation: Evaluation) -> list[Reading]:
+        """The paths in what was evaluated that do not lead to a library."""
+        names = self._names(evaluation.scope)
+        found = [names.path(each) for each in paths_in(names.expanded(evaluation.node))]
+        return [each for each in found if isinstance(each, Reading) and each.library is None]
+
     def _read_plain(self, reading: Reading, value: Any) -> bool:
         """Has calls compare a value that is the same if it is equal; False for others."""
-        is_equal = is_plain(value) or _is_code(value)
-        if is_equal:
+        if is_equal(value):
             self.compare(reading, value)
-        return is_equal
+        return is_equal(value)
 
     def _read(self, reading: Reading, value: Any, use: Purpose) -> None:
         is_passed = isinstance(reading.root, Passed)
@@ -245,14 +266,14 @@ class _Maker:
             return End.EVALUATED_AGAIN
         elif isinstance(value, Iterator):
             if names.again(node, None, source).read(self._arguments) is value:  # DaCe has used it up
-                raise self._refusal(source)
+                raise UsedUpError(f"{self._refusal(source)} DaCe has used it up: make it a list.")
             self.compare(self._again(names, node, kept, source))
             return End.EVALUATED_AGAIN
         elif evaluation.use is not Purpose.BOUND and _is_iterable(value):
             convert = kept
         elif evaluation.use is Purpose.ITEMS and isinstance(value, Iterable):
             convert = items_of
-        elif not (is_plain(value) or _is_code(value)):
+        elif not is_equal(value):
             self._compare_identical(self._again(names, node, None, source), value)
             return End.EVALUATED_AGAIN
         self.compare(self._again(names, node, convert, source), convert(value) if convert else value)
@@ -342,6 +363,19 @@ def copy_of(value: Any) -> Any:
 def _is_code(value: Any) -> bool:
     """Whether it is something that DaCe calls or parses."""
     return isinstance(value, FunctionType | MethodType | ModuleType) or hasattr(value, "__sdfg__")
+
+
+def is_equal(value: Any) -> bool:
+    """Whether a value is the same if it is equal."""
+    return is_plain(value) or _is_code(value)
+
+
+def type_of(array: Any) -> str:
+    """What DaCe compiles in of an array: the type of its elements, sizes and strides."""
+    try:
+        return str(data.create_datadescriptor(array).to_json())
+    except (TypeError, ValueError):
+        return str(type(array))
 
 
 def _is_collection(value: Any) -> bool:

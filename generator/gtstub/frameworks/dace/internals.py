@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 import dace
 from dace import config, data, nodes
 from dace.codegen import codegen, compiler
-from dace.frontend.python import parser
+from dace.frontend.python import cached_program, parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
 
@@ -178,6 +178,20 @@ def python_of(program: DaceProgram) -> Callable[..., Any]:
     if program.methodobj is None:
         return program.f  # type: ignore[no-any-return]
     return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
+
+
+def fresh(program: DaceProgram) -> DaceProgram:
+    """
+    A program of the same function that DaCe has not parsed: what it has compiled is called with what it has found while
+    it parsed the program last, and some of what was compiled in, such as functions, is not in its keys.
+    """
+    made = copy.copy(program)
+    made._cache = cached_program.DaceProgramCache(made._eval_closure)
+    made.resolver = None
+    made.closure_arg_mapping = {}
+    made.closure_array_keys = set()
+    made.closure_constant_keys = set()
+    return made
 
 
 def program_of(callee: Any) -> DaceProgram | None:

@@ -30,7 +30,7 @@ from gtstub.cache.trust import check_directory, check_file, check_root, make_dir
 from gtstub.errors import TrustError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.call_arguments import Arguments
-from gtstub.frameworks.dace.closures import Closure, End, Identical, copy_of, is_plain
+from gtstub.frameworks.dace.closures import Closure, End, Identical, copy_of, is_plain, type_of
 from gtstub.frameworks.dace.internals import Types
 from gtstub.frameworks.dace.program_signature import Parameters
 from gtstub.frameworks.dace.reachable import Reachable, UnfitError, check_registered, describe_data
@@ -109,8 +109,10 @@ class Parse:
         for made, is_identical in document["constants"]:
             found = reading(made).read(arguments)
             constants.append((reading(made), Identical(found) if is_identical else copy_of(found)))
+        arrays = {name: reading(made) for name, made in document["arrays"].items()}
         closure = Closure(
-            arrays={name: reading(made) for name, made in document["arrays"].items()},
+            arrays=arrays,
+            types={name: type_of(each.read(arguments)) for name, each in arrays.items()},
             callbacks={},
             constants=tuple(constants),
             shared=(),

@@ -8,25 +8,45 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dace
 from dace.frontend.python.parser import DaceProgram
 
+from gtstub import settings
 from gtstub._host import Overload, Overloads
 from gtstub.building.own_errors import OwnErrors
 from gtstub.errors import PlanError, SignatureError
+from gtstub.frameworks.dace.by_dace import ByDace
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
-from gtstub.frameworks.dace.closures import copy_of, same
-from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
+from gtstub.frameworks.dace.changes import Watch
+from gtstub.frameworks.dace.closures import UsedUpError, copy_of, same
+from gtstub.frameworks.dace.internals import Types, examples, python_of, refresh, types_of
 from gtstub.frameworks.dace.known_parses import Parse
 from gtstub.frameworks.dace.structures import is_struct
-from gtstub.frameworks.dace.variant import LoadedVariant, Options, ParsedVariant, build_variant, parse_variant
+from gtstub.frameworks.dace.variant import (
+    LoadedVariant,
+    Options,
+    ParsedVariant,
+    build_variant,
+    parse_variant,
+    watch_of,
+)
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
 from gtstub.tracing import spans
 
 NOTHING: Mapping[str, Any] = {}
+
+MOST_VARIANTS = 8
+"""
+Of the same types, with `recompile=True`. More are an error, and none is dropped for them: a value that differs at every
+call would cost a build at every call, and fill the cache.
+"""
+
+CHANGED = "call its method clear() to compile it anew, or make it with gtstub.program(recompile=True)"
+BOUND = "a bound call keeps its variant: bind it again"
+"""What to do if what was compiled in has changed: only a bound call of a program that is compiled anew is refused."""
 
 _PARSING = threading.RLock()
 """DaCe's parser is not made for several threads, and programs that call each other share what it finds."""
@@ -46,10 +66,15 @@ class StubbedProgram(Overloads):
     """Calls that went through DaCe, because no stub can carry them."""
     _options: Options
     _fallback: bool
-    _variants: list[tuple[Types, LoadedVariant | Callable[..., Any]]]
+    _recompile: bool | int | None
+    _variants: list[tuple[Types, LoadedVariant | ByDace]]
+    _with_structs: ByDace
+    """For calls that pass a struct of ctypes."""
 
     @classmethod
-    def make(cls, program: DaceProgram, options: Options, *, fallback: bool) -> StubbedProgram:
+    def make(
+        cls, program: DaceProgram, options: Options, *, fallback: bool, recompile: bool | int | None = None
+    ) -> StubbedProgram:
         def choose(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
             with OwnErrors():
                 return self._choose(args, kwargs)
@@ -59,14 +84,17 @@ class StubbedProgram(Overloads):
         self.fallback_calls = 0
         self._options = options
         self._fallback = fallback
+        self._recompile = recompile
         self._variants = []
+        self._with_structs = ByDace(self, Watch(()), has_struct=True)
         functools.update_wrapper(self, program.f, ("__doc__", "__module__", "__qualname__"), ())
         self.__signature__ = self._signature
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> StubbedProgram:
         """
-        Builds the variant for these arguments. A program whose parameters are all annotated needs none.
+        Builds the variant for these arguments. A program whose parameters are all annotated needs none. Unlike DaCe's
+        method, it returns the program itself.
 
         Raises TypeError if a parameter without annotation has no argument.
         """
@@ -95,7 +123,7 @@ class StubbedProgram(Overloads):
         call = self._bind(args, kwargs)
         if (name := next((name for name, value in call.by_name.items() if is_struct(value)), None)) is not None:
             if self._fallback:
-                return self._call_dace
+                return self._with_structs
             raise TypeError(
                 f"Argument '{name}' of program '{self.dace_program.name}' must be an object with the members of its"
                 " structure as attributes, not a struct of ctypes, which has addresses without sizes."
@@ -106,7 +134,14 @@ class StubbedProgram(Overloads):
             return variant
         if mode() == Mode.BUILD:
             registry.stop([variant.entry])
-        return variant.overload(call)
+        recompiles = self._limit > 1
+        return variant.overload(call, BOUND if recompiles else CHANGED, recompiles=recompiles)
+
+    @property
+    def _limit(self) -> int:
+        """The most variants of the same types."""
+        recompile = settings.recompiles() if self._recompile is None else self._recompile
+        return MOST_VARIANTS if recompile is True else max(1, recompile)
 
     @property
     def _signature(self) -> inspect.Signature:
@@ -121,11 +156,22 @@ class StubbedProgram(Overloads):
         call.check_complete(self.__name__, self._signature)
         return call
 
-    def _variant(self, call: Arguments) -> LoadedVariant | Callable[..., Any]:
+    def _variant(self, call: Arguments) -> LoadedVariant | ByDace:
         args, given, types = self._types(call)
-        for known, variant in self._variants:
-            if _is_same(known, types):
-                return variant
+        known = [variant for found, variant in self._variants if _is_same(found, types)]
+        changes = [each.change(call) for each in known]
+        if None in changes:
+            return known[changes.index(None)]
+        stubs = [(each, change) for each, change in zip(known, changes, strict=True) if isinstance(each, LoadedVariant)]
+        if len(stubs) >= self._limit:
+            last, change = stubs[-1]
+            if self._limit == 1:
+                return last  # whose call is refused
+            raise ValueError(
+                f"Program '{self.__name__}' has {len(stubs)} variants of these types, none of which fits: the last one"
+                f" {change}. Make what changes an argument of the program, or allow more variants:"
+                f" recompile={2 * len(stubs)}."
+            )
         variant = self._built(args, given, types, call)
         values = {name: copy_of(value) for name, value in types.values.items()}
         self._variants.append((dataclasses.replace(types, values=values), variant))
@@ -138,7 +184,7 @@ class StubbedProgram(Overloads):
 
     def _built(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
-    ) -> LoadedVariant | Callable[..., Any]:
+    ) -> LoadedVariant | ByDace:
         try:
             with spans.span("key", self.dace_program.name):
                 parse = Parse.of(self.dace_program, types, call, self._options)
@@ -149,14 +195,60 @@ class StubbedProgram(Overloads):
             if parse is not None:
                 parse.keep(parsed)
             return built
-        except (SignatureError, PlanError):
-            if not self._fallback:
+        except (SignatureError, PlanError) as error:
+            if not self._fallback or isinstance(error, UsedUpError):
                 raise
-            return self._call_dace
+            return ByDace(self, self._watch(types, call))
 
-    def _call_dace(self, *args: Any, **kwargs: Any) -> Any:
-        self.fallback_calls += 1
-        return self.dace_program(*args, **kwargs)
+    def _watch(self, types: Types, call: Arguments) -> Watch:
+        """What must differ before a program is parsed again that no stub can carry; nothing after several times."""
+        tried = sum(isinstance(each, ByDace) and _is_same(found, types) for found, each in self._variants)
+        return Watch(()) if tried + 1 >= MOST_VARIANTS else watch_of(self.dace_program, types, call)
+
+    # What users ask of a program of DaCe's.
+
+    @property
+    def f(self) -> FunctionType:
+        """The function that the program was made of."""
+        return self.dace_program.f  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """DaCe's name of the program, with its module and class."""
+        return self.dace_program.name  # type: ignore[no-any-return]
+
+    @property
+    def argnames(self) -> list[str]:
+        """The names of the parameters without `self`."""
+        return self.dace_program.argnames  # type: ignore[no-any-return]
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The signature of the function, with `self`."""
+        return self.dace_program.signature  # type: ignore[no-any-return]
+
+    @property
+    def methodobj(self) -> Any:
+        """The object whose method it is."""
+        return self.dace_program.methodobj
+
+    def to_sdfg(self, *args: Any, **kwargs: Any) -> dace.SDFG:
+        """The SDFG that DaCe makes for these arguments, with the globals as they are now."""
+        with _PARSING:
+            refresh(self.dace_program)
+            return self.dace_program.to_sdfg(*args, **kwargs)
+
+    if not TYPE_CHECKING:  # which would allow every name
+
+        def __getattr__(self, name: str) -> Any:
+            hint = (
+                f" DaCe's program has it: '.dace_program.{name}'."
+                if hasattr(vars(self).get("dace_program"), name)
+                else ""
+            )
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}'.{hint}", name=name, obj=self
+            )
 
     # What DaCe asks of an object that another of its programs calls.
 
@@ -217,6 +309,7 @@ def program(
     function: Any = None,
     *,
     fallback: bool = False,
+    recompile: bool | int | None = None,
     build_type: str = "Release",
     dace_config: Mapping[str, Any] = NOTHING,
     bounds: bool = True,
@@ -228,6 +321,9 @@ def program(
     - `function`: a function, or what `@dace.program` or `@dace.method` has made of it.
     - `fallback`: what no stub can carry is called through DaCe; `fallback_calls` counts these calls. Otherwise it is
       refused when it is built.
+    - `recompile`: if a value that was compiled in has changed, the program is compiled anew, for at most this number of
+      variants of the same types, or 8 if it is True. Otherwise the call is refused. GTSTUB_RECOMPILE=1 is the default
+      for programs that do not say.
     - `build_type` is CMake's, `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md), and
       without `bounds`, the elements that the program accesses are not checked (docs/refusals.md).
     - `options`: the arguments of `dace.program`, if `function` is a plain function.
@@ -236,9 +332,17 @@ def program(
     """
     if function is None:
         return lambda f: program(
-            f, fallback=fallback, build_type=build_type, dace_config=dace_config, bounds=bounds, **options
+            f,
+            fallback=fallback,
+            recompile=recompile,
+            build_type=build_type,
+            dace_config=dace_config,
+            bounds=bounds,
+            **options,
         )
     how = Options(build_type, dict(dace_config), bounds)
+    if recompile is not None and recompile < 0:
+        raise ValueError(f"'recompile' is a number of variants, not {recompile}.")
     how.build("cpu").ingredients  # noqa: B018  raises ConfigError
     if isinstance(function, FunctionType):
         is_method = "." in function.__qualname__.rpartition("<locals>.")[2]  # in a class, whose body is being executed
@@ -246,9 +350,11 @@ def program(
     elif options:
         raise TypeError(f"Pass {', '.join(map(repr, options))} to dace.program(), which has made this program.")
     if isinstance(function, DaceProgram):
-        return StubbedProgram.make(function, how, fallback=fallback)
+        return StubbedProgram.make(function, how, fallback=fallback, recompile=recompile)
     if hasattr(function, "wrapped") and hasattr(function, "__get__"):  # dace.method
         return StubbedMethod(
-            lambda instance: StubbedProgram.make(function.__get__(instance, type(instance)), how, fallback=fallback)
+            lambda instance: StubbedProgram.make(
+                function.__get__(instance, type(instance)), how, fallback=fallback, recompile=recompile
+            )
         )
     raise TypeError(f"gtstub.program() takes a function or a DaCe program, not '{type(function).__name__}'.")

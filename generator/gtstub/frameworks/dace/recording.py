@@ -3,7 +3,8 @@ Records what DaCe's front end evaluates while it parses a program: the expressio
 
 DaCe 2.0.0a10 evaluates in three places: `astutils.evalnode`, `GlobalResolver.global_value_to_node` for the names and
 expressions that it replaces, and its replacement of `len()`. They are observed for the time of one parse, in the thread
-that parses: methods of DaCe's classes are wrapped meanwhile, and record nothing in other threads.
+that parses: methods of DaCe's classes are wrapped meanwhile, and record nothing in other threads. DaCe's own calls keep
+SDFGs under keys that lack some of what was compiled in, such as functions, so that none of these is used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from dace import symbolic
 from dace.frontend.common import op_repository
-from dace.frontend.python import astutils, newast, preprocessing
+from dace.frontend.python import astutils, cached_program, newast, preprocessing
 
 _LOCK = threading.RLock()
 
@@ -314,10 +315,15 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
         recorder.measure(value)
         return measure(visitor, sdfg, state, value)
 
+    def has(cache: Any, key: Any) -> bool:
+        return threading.get_ident() != thread and bool(find(cache, key))
+
     functions = op_repository.Replacements._rep
+    thread, find = threading.get_ident(), cached_program.DaceProgramCache.has
     measure, make_node = functions["len"], preprocessing.GlobalResolver.global_value_to_node
     places = (
         (astutils, "evalnode", evalnode),
+        (cached_program.DaceProgramCache, "has", has),
         (newast, "parse_dace_program", parse_dace_program),
         (preprocessing, "preprocess_dace_program", preprocess_dace_program),
         (preprocessing, "flatten_callback", flatten_callback),

@@ -36,7 +36,9 @@ def allocator(
     made = [_Result.of(arrays[name]) for name in results]
     needed = {name for each in made for size in (*each.shape, *each.strides) for name in size.symbols}
     if missing := needed - symbols.keys():
-        raise TypeError(f"A call of program '{plan.name}' lacks the symbol '{min(missing)}'.")
+        raise TypeError(
+            f"A call of program '{plan.name}' lacks the symbol '{min(missing)}': pass '{min(missing)}=...'."
+        )
 
     def allocate(*arguments: Any) -> tuple[Any, ...]:
         # Here, because only a GPU's program that makes its results needs cupy.

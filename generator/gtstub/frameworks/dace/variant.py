@@ -24,6 +24,7 @@ from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import RESULTS, Arguments
+from gtstub.frameworks.dace.changes import Change, Watch, change_of
 from gtstub.frameworks.dace.closures import Closure, Identical, closure_of, copy_of
 from gtstub.frameworks.dace.conversions import Conversion
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
@@ -34,6 +35,7 @@ from gtstub.frameworks.dace.recording import recording
 from gtstub.frameworks.dace.results import allocator
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.structures import with_members
+from gtstub.frameworks.dace.words import words_of_dace
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
@@ -72,19 +74,31 @@ class LoadedVariant:
     front_end: FrontEnd
     _overloads: dict[tuple[Any, ...], Overload] = dataclasses.field(init=False, default_factory=dict)
 
-    def overload(self, call: Arguments) -> Overload:
-        """How calls like `call` call the program; the same object for calls of the same form."""
+    def change(self, call: Arguments) -> Change | None:
+        """What differs from what was compiled in that the call finds; None if it can use the variant."""
+        return change_of(self.closure, call.by_name)
+
+    def overload(self, call: Arguments, advice: str = "", *, recompiles: bool = False) -> Overload:
+        """
+        How calls like `call` call the program; the same object for calls of the same form. `advice` says what to do if
+        what was compiled in has changed: the method clear() by default. If the program `recompiles`, calls do it.
+        """
         if RESULTS in call.places and not self.parameters.results:
             raise TypeError(f"Program '{self.plan.name}' returns nothing, so that it takes no argument 'out'.")
         given = call.by_name
         steps = {name: self.front_end.steps(given[name]) for name in self.parameters.passed}
-        form = len(call.args), tuple(call.kwargs), tuple(steps.values())
+        form = len(call.args), tuple(call.kwargs), tuple(steps.values()), advice, recompiles
         if form not in self._overloads:
-            self._overloads[form] = self._make_overload(call, given, steps)
+            self._overloads[form] = self._make_overload(call, given, steps, advice, recompiles)
         return self._overloads[form]
 
     def _make_overload(
-        self, call: Arguments, given: Mapping[str, Any], steps: Mapping[str, tuple[str, ...]]
+        self,
+        call: Arguments,
+        given: Mapping[str, Any],
+        steps: Mapping[str, tuple[str, ...]],
+        advice: str,
+        recompiles: bool,
     ) -> Overload:
         held = {name: Reading(Passed(name), found, name) for name, found in steps.items() if found}
         readings = {**self.parameters.read, **held}
@@ -123,6 +137,8 @@ class LoadedVariant:
             results == (RESULTS,),
             tuple((call.places[name], types, name) for name, types in self.exact.items()),
             Conversion(self.plan.name, converted) if converted else None,
+            recompiles=recompiles,
+            **({"advice": advice} if advice else {}),
         )
 
     def _constant(self, name: str, value: Any) -> tuple[Reading, Any]:
@@ -196,13 +212,8 @@ def parse_variant(
     Raises SignatureError and PlanError for what no stub can carry, TypeError for unknown names of arguments, and the
     errors of DaCe.
     """
-
-    def meet(value: Any) -> None:
-        if (met := front_end.program_of(value)) is not None:
-            refresh(met)
-
     begin = time.time()
-    with recording(meet) as recorder:
+    with recording(lambda value: _meet(value, front_end)) as recorder:
         if compiled is None:
             with options.build("cpu").context():
                 sdfg = parse_program(program, args, kwargs)
@@ -221,11 +232,12 @@ def parse_variant(
         front_end,
     )
     raw = sdfg.to_json()
-    described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
-    parameters = _parameters(sdfg, described, types, given, closure)
-    signature = program_signature(sdfg, described, parameters)
-    made = renamed(described, parameters.names)
-    stub = make_stub(made, signature)
+    with words_of_dace(sdfg.name, closure.arrays):
+        described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
+        parameters = _parameters(sdfg, described, types, given, closure)
+        signature = program_signature(sdfg, described, parameters)
+        made = renamed(described, parameters.names)
+        stub = make_stub(made, signature)
     measured = (parsing, BuildStage.since(begin, "bindings"))
     build = options.build(made.device)
     digest = hashlib.sha256(json.dumps(_plain(raw), sort_keys=True).encode()).hexdigest()
@@ -260,6 +272,20 @@ def request_of(
     if library is not None:
         ingredients["library"] = hashlib.sha256(library.read_bytes()).hexdigest()
     return make_request(name, ingredients, baked, build.cmake)
+
+
+def watch_of(program: DaceProgram, types: Types, call: Arguments) -> Watch:
+    """What a program that no stub can carry reads. Only DaCe's preprocessing is repeated for it."""
+    refresh(program)
+    with recording(lambda value: _meet(value, DACE)) as recorder:
+        program.closure_resolver(dict(types.values), set(types.given))
+    return Watch.of(program, call.by_name, recorder, DACE)
+
+
+def _meet(value: Any, front_end: FrontEnd) -> None:
+    """DaCe has found a value: if it is another program, that reads its globals again, too."""
+    if (met := front_end.program_of(value)) is not None:
+        refresh(met)
 
 
 def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> LoadedVariant:
