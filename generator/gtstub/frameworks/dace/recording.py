@@ -3,7 +3,8 @@ Records what DaCe's front end evaluates while it parses a program: the expressio
 
 DaCe 2.0.0a10 evaluates in three places: `astutils.evalnode`, `GlobalResolver.global_value_to_node` for the names and
 expressions that it replaces, and its replacement of `len()`. They are observed for the time of one parse, in the thread
-that parses: methods of DaCe's classes are wrapped meanwhile, and record nothing in other threads.
+that parses: methods of DaCe's classes are wrapped meanwhile, and record nothing in other threads. DaCe parses a program
+meanwhile that it has compiled itself, instead of taking the SDFG that it made then, maybe with other settings.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from dace import symbolic
 from dace.frontend.common import op_repository
-from dace.frontend.python import astutils, newast, preprocessing
+from dace.frontend.python import astutils, cached_program, newast, preprocessing
 
 _LOCK = threading.RLock()
 
@@ -93,18 +94,18 @@ class Recorder:
         self._replacing: tuple[str, Evaluation] | None = None
 
     @property
-    def _is_here(self) -> bool:
+    def is_here(self) -> bool:
         """Whether this is the thread that is recorded; others may parse meanwhile."""
         return threading.get_ident() == self._thread
 
     @property
     def _is_on(self) -> bool:
-        return self._is_here and bool(self._scopes)
+        return self.is_here and bool(self._scopes)
 
     @contextlib.contextmanager
     def scope(self, scope: Scope | None) -> Iterator[None]:
         """Evaluations in the block are of this function."""
-        if not self._is_here:
+        if not self.is_here:
             yield
             return
         saved = self._use, self._evaluated, self._replacing
@@ -122,7 +123,7 @@ class Recorder:
     @contextlib.contextmanager
     def used(self, use: Purpose | None) -> Iterator[None]:
         """Evaluations in the block are for this. None: DaCe asks only whether they are symbolic expressions."""
-        if not self._is_here:
+        if not self.is_here:
             yield
             return
         saved, self._use = self._use, use
@@ -151,7 +152,7 @@ class Recorder:
 
     def add_tree(self, tree: Any, scope: Scope) -> None:
         """`tree` is what DaCe has made of the source of the function."""
-        if self._is_here:
+        if self.is_here:
             self._of_tree[id(tree)] = tree, scope
 
     def scope_of_tree(self, tree: Any) -> Scope | None:
@@ -310,14 +311,18 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
 
         return class_, method, observed
 
+    def has(cache: Any, key: Any) -> bool:
+        return not recorder.is_here and is_cached(cache, key)
+
     def length(visitor: Any, sdfg: Any, state: Any, value: Any) -> Any:
         recorder.measure(value)
         return measure(visitor, sdfg, state, value)
 
-    functions = op_repository.Replacements._rep
+    functions, is_cached = op_repository.Replacements._rep, cached_program.DaceProgramCache.has
     measure, make_node = functions["len"], preprocessing.GlobalResolver.global_value_to_node
     places = (
         (astutils, "evalnode", evalnode),
+        (cached_program.DaceProgramCache, "has", has),
         (newast, "parse_dace_program", parse_dace_program),
         (preprocessing, "preprocess_dace_program", preprocess_dace_program),
         (preprocessing, "flatten_callback", flatten_callback),
