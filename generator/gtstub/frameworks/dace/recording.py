@@ -4,7 +4,8 @@ Records what DaCe's front end evaluates while it parses a program: the expressio
 DaCe 2.0.0a10 evaluates in three places: `astutils.evalnode`, `GlobalResolver.global_value_to_node` for the names and
 expressions that it replaces, and its replacement of `len()`. They are observed for the time of one parse, in the thread
 that parses: methods of DaCe's classes are wrapped meanwhile, and record nothing in other threads. DaCe's own calls keep
-SDFGs under keys that lack some of what was compiled in, such as functions, so that none of these is used.
+SDFGs that they have made, maybe with other settings, under keys that lack some of what was compiled in, such as
+functions. So DaCe parses a program meanwhile instead of taking one of these.
 """
 
 from __future__ import annotations
@@ -94,18 +95,18 @@ class Recorder:
         self._replacing: tuple[str, Evaluation] | None = None
 
     @property
-    def _is_here(self) -> bool:
+    def is_here(self) -> bool:
         """Whether this is the thread that is recorded; others may parse meanwhile."""
         return threading.get_ident() == self._thread
 
     @property
     def _is_on(self) -> bool:
-        return self._is_here and bool(self._scopes)
+        return self.is_here and bool(self._scopes)
 
     @contextlib.contextmanager
     def scope(self, scope: Scope | None) -> Iterator[None]:
         """Evaluations in the block are of this function."""
-        if not self._is_here:
+        if not self.is_here:
             yield
             return
         saved = self._use, self._evaluated, self._replacing
@@ -123,7 +124,7 @@ class Recorder:
     @contextlib.contextmanager
     def used(self, use: Purpose | None) -> Iterator[None]:
         """Evaluations in the block are for this. None: DaCe asks only whether they are symbolic expressions."""
-        if not self._is_here:
+        if not self.is_here:
             yield
             return
         saved, self._use = self._use, use
@@ -152,7 +153,7 @@ class Recorder:
 
     def add_tree(self, tree: Any, scope: Scope) -> None:
         """`tree` is what DaCe has made of the source of the function."""
-        if self._is_here:
+        if self.is_here:
             self._of_tree[id(tree)] = tree, scope
 
     def scope_of_tree(self, tree: Any) -> Scope | None:
@@ -311,15 +312,14 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
 
         return class_, method, observed
 
+    def has(cache: Any, key: Any) -> bool:
+        return not recorder.is_here and is_cached(cache, key)
+
     def length(visitor: Any, sdfg: Any, state: Any, value: Any) -> Any:
         recorder.measure(value)
         return measure(visitor, sdfg, state, value)
 
-    def has(cache: Any, key: Any) -> bool:
-        return threading.get_ident() != thread and bool(find(cache, key))
-
-    functions = op_repository.Replacements._rep
-    thread, find = threading.get_ident(), cached_program.DaceProgramCache.has
+    functions, is_cached = op_repository.Replacements._rep, cached_program.DaceProgramCache.has
     measure, make_node = functions["len"], preprocessing.GlobalResolver.global_value_to_node
     places = (
         (astutils, "evalnode", evalnode),
