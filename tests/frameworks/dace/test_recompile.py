@@ -64,15 +64,15 @@ def result(program: Any) -> float:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the programs that are parsed."""
+    """The names of the programs that are parsed, or were in an earlier process."""
     names: list[str] = []
-    parse = front_end.parse_variant
+    make = front_end.StubbedProgram._built
 
-    def parse_variant(program: Any, *args: Any) -> Any:
-        names.append(program.f.__name__)
-        return parse(program, *args)
+    def built(program: Any, *args: Any) -> Any:
+        names.append(program.__name__)
+        return make(program, *args)
 
-    monkeypatch.setattr(front_end, "parse_variant", parse_variant)
+    monkeypatch.setattr(front_end.StubbedProgram, "_built", built)
     return names
 
 

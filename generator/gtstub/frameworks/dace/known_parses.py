@@ -109,10 +109,10 @@ class Parse:
         for made, is_identical in document["constants"]:
             found = reading(made).read(arguments)
             constants.append((reading(made), Identical(found) if is_identical else copy_of(found)))
-        arrays = {name: reading(made) for name, made in document["arrays"].items()}
+        found_arrays = {name: reading(made) for name, made in document["arrays"].items()}
         closure = Closure(
-            arrays=arrays,
-            types={name: type_of(each.read(arguments)) for name, each in arrays.items()},
+            arrays=found_arrays,
+            types={name: type_of(each.read(arguments)) for name, each in found_arrays.items()},
             callbacks={},
             constants=tuple(constants),
             shared=(),
