@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import gtstub
+from gtstub.frameworks.dace.map_checks import with_map_checks
+from gtstub.signature.dtypes import NUMBERS
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 from tests.support.dace_programs import check_same
@@ -142,3 +145,21 @@ def test_a_map_that_calls_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ):
             calls_python(a, b)
     calls_python.clear()
+
+
+def test_maps_on_a_gpu() -> None:
+    """The generated code says that the memory is the GPU's; no compiler is needed to see it."""
+    on_gpu, kernel = dace.StorageType.GPU_Global, dace.ScheduleType.GPU_Device
+
+    @gtstub.program
+    @dace.program
+    def doubled(a: dace.float64[N] @ on_gpu, b: dace.float64[N] @ on_gpu):
+        for i in dace.map[0:N] @ kernel:
+            b[i] = 2 * a[i]
+
+    parsed = doubled.parse()
+    with parsed.build.context():
+        code = "".join(each.clean_code for each in with_map_checks(parsed.sdfg).generate_code())
+    (output,) = re.findall(r'gts_map_output outputs\[\] = \{\{"map \S+ \(test_map_checks.py:\d+\)", (.*)\}\};', code)
+    axes = "{{static_cast<int64_t>(0), static_cast<int64_t>(1), static_cast<int64_t>(N), static_cast<int64_t>(1)}}"
+    assert output == f'"b", (void *)written_0, {NUMBERS["float64"]}, 1, true, true, true, {axes}'
