@@ -90,6 +90,20 @@ def kinds_of(sdfg: dace.SDFG) -> list[str]:
     return [*nodes, *wcr, *sorted(map(str, sdfg.arglist()))]
 
 
+def test_what_dace_has_parsed_with_other_settings_is_parsed_again() -> None:
+    program = dace.program(looped)
+    program(np.zeros(8))
+    settings = {"frontend.unroll_threshold": 5}
+    expected = gtstub.program(looped, dace_config=settings).parse().sdfg
+    assert kinds_of(gtstub.program(program, dace_config=settings).parse().sdfg) == kinds_of(expected)
+
+
+@pytest.mark.parametrize("option", ["recreate_sdfg", "regenerate_code", "recompile"])
+def test_what_is_in_the_build_folder_of_dace_is_not_used(option: str) -> None:
+    with pytest.raises(SignatureError, match=f"Program '.*looped' has the option '{option}=False'"):
+        gtstub.program(dace.program(**{option: False})(looped)).parse()
+
+
 def test_callbacks_without_types_may_be_forbidden() -> None:
     with pytest.raises(DaceSyntaxError, match='Cannot infer return type of function call "added"'):
         gtstub.program(untyped, dace_config={"frontend.typed_callbacks_only": True})(np.zeros(3))

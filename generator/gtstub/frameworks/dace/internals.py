@@ -17,6 +17,7 @@ from dace.frontend.python import cached_program, parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
 
+from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.call_arguments import may_be_none
 
 
@@ -119,7 +120,15 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     """
     Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does. An
     optional parameter for which there is no argument is None.
+
+    Raises SignatureError for an option with which DaCe uses what it has built before.
     """
+    for option in ("recreate_sdfg", "regenerate_code", "recompile"):
+        if not getattr(program, option):
+            raise SignatureError(
+                f"Program '{program.name}' has the option '{option}=False' of dace.program(): DaCe uses what is in its"
+                f" build folder, but gtstub builds each program from its source."
+            )
     refresh(program)
     with _nones(program, args, kwargs):
         sdfg = program._parse(args, dict(kwargs))
