@@ -1,6 +1,6 @@
 """
-Sixty forms of calls of DaCe programs, with Python as truth: here, what calls pass and return; in test_called_forms.py,
-what programs call and read.
+Seventy forms of calls of DaCe programs, with Python as truth: here, what calls pass and return. What programs call and
+read is in test_called_forms.py.
 
 Annotations are no texts here: DaCe looks at the types.
 """
@@ -324,6 +324,75 @@ def nothing_early(a: dace.float64[N]):
 @form(given(whole(3, dtype=np.float32)), given(whole(4, dtype=np.float32)))
 def another_type(a: dace.float32[N]):
     return a.astype(np.int64), a * np.float32(0.5)
+
+
+@form(given(whole(3)))
+def a_tuple_of_one(a: dace.float64[N]):
+    return (a + 1,)
+
+
+@form(given(whole(2, 3)))
+def a_transposed_result(a: dace.float64[2, 3]):
+    return a.T
+
+
+# --- Arguments of other forms than the parameters' --------------------------------------------------------------------
+
+
+def of_flat(a: Any, b: Any, c: Any) -> None:
+    a[:] = b[:, 0] * 2
+    c[:] = c + 1
+
+
+@form(Call((whole(3), whole(3, 1), whole(1, 3)), {}, truth=of_flat))
+def other_axes_of_size_one(a: dace.float64[N], b: dace.float64[N], c: dace.float64[N]):
+    a[:] = b * 2
+    c[:] = c + 1
+
+
+@form(given(whole(3), [1.0, 2.0, 3.0]), given(whole(3), (4, 5, 6)))
+def lists(a: dace.float64[N], b: dace.float64[N]):
+    a[:] = a + b
+
+
+@form(given(whole(3), None), given(whole(3), whole(3)), variants=2)
+def optional_without_a_default(a: dace.float64[N], b: Optional[dace.float64[N]]):  # noqa: UP045  of DaCe's types
+    if b is None:
+        a[:] = a + 1
+    else:
+        a[:] = a + b
+
+
+# --- Other kinds of numbers, and structures ---------------------------------------------------------------------------
+
+
+@form(given(whole(3, dtype=np.complex128) * (1 - 2j), 2 + 1j), given(whole(3, dtype=np.complex128), 2.0))
+def complex_numbers(a: dace.complex128[N], s: dace.complex128):
+    a[:] = a * s
+
+
+@form(given(whole(3, dtype=np.complex64) * np.complex64(3 + 4j)))
+def complex_results(a: dace.complex64[N]):
+    return a * np.complex64(2), np.abs(a)
+
+
+@form(given(whole(3, dtype=np.float16)))
+def half(a: dace.float16[N]):
+    a[:] = a + a
+
+
+Grid = dace.data.Structure({"height": dace.float64[N], "width": dace.float64[N]}, name="Grid")
+
+
+@dataclasses.dataclass
+class Rectangles:
+    height: Any
+    width: Any
+
+
+@form(given(Rectangles(whole(3), whole(3) * 2), whole(3)))
+def a_structure(grid: Grid, found: dace.float64[N]):
+    found[:] = grid.height * grid.width
 
 
 @pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: row.name)
