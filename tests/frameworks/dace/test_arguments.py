@@ -55,7 +55,7 @@ def test_a_call_site_passes_none_and_arrays() -> None:
     assert found == [0, 1, 0, 2]
     with pytest.raises(TypeError, match="lacks the argument 'c'"):
         optional(None, np.zeros(2))
-    with pytest.raises(TypeError, match=r"'b' of program '.*' must be a field, not 'NoneType'"):
+    with pytest.raises(TypeError, match=r"'b' of program '.*' must be an array, not 'NoneType'"):
         optional(None, None, c=None)
 
 
@@ -182,7 +182,7 @@ def test_a_copy_is_not_remembered() -> None:
         ({"a": Shown(np.zeros(2), typestr="?!")}, "'a' of ... has an '__array_interface__' that numpy cannot read: "),
         ({"a": Shown(np.zeros(2, np.float32))}, "'a' of ... must have dtype 'float64', not 'float32'."),
         ({"a": np.ma.masked_array([[1.0], [2.0]])}, "'a' of ... is a masked array"),
-        ({"a": 1.0}, "'a' of ... must be a field, not 'float'."),
+        ({"a": 1.0}, "'a' of ... must be an array, not 'float'."),
         ({"a": np.float64(1.0)}, "'a' of ... must have 1 dimension ('axis_0'), not 0."),
     ],
 )
