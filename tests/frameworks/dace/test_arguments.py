@@ -94,6 +94,10 @@ class Shown:
         return self.array.__array_interface__ | self.changed
 
 
+class Shapeless:
+    __array_interface__ = 5
+
+
 @gtstub.program
 @dace.program
 def converted(
@@ -161,6 +165,7 @@ def test_a_copy_is_not_remembered() -> None:
     [
         ({"i": [1.5, 2]}, "'i' of ... is a 'list' of 'float64', not all of whose elements fit 'int32'."),
         ({"i": [2**31, 2]}, "'i' of ... is a 'list' of 'int64', not all of whose elements fit 'int32'."),
+        ({"u": [2**53 + 1, 1.0]}, "'u' of ... is a 'list' of 'float64', not all of whose elements fit 'uint64'."),
         ({"u": (-1, 2)}, "'u' of ... is a 'tuple' of 'int64', not all of whose elements fit 'uint64'."),
         ({"f": [1e300, 2]}, "'f' of ... is a 'list' of 'float64', not all of whose elements fit 'float32'."),
         ({"flags": [2, 0]}, "'flags' of ... is a 'list' of 'int64', not all of whose elements fit 'bool'."),
@@ -180,7 +185,9 @@ def test_a_copy_is_not_remembered() -> None:
             " pass an array.",
         ),
         ({"a": Shown(np.zeros(2), typestr="?!")}, "'a' of ... has an '__array_interface__' that numpy cannot read: "),
+        ({"written": Shapeless()}, "'written' of ... is written by the program, but the '__array_interface__' of the"),
         ({"a": Shown(np.zeros(2, np.float32))}, "'a' of ... must have dtype 'float64', not 'float32'."),
+        ({"i": [np.ma.masked_array([1, 2], [True, False])]}, "'i' of ... is a 'list' with a masked array, but"),
         ({"a": np.ma.masked_array([[1.0], [2.0]])}, "'a' of ... is a masked array"),
         ({"a": 1.0}, "'a' of ... must be an array, not 'float'."),
         ({"a": np.float64(1.0)}, "'a' of ... must have 1 dimension ('axis_0'), not 0."),

@@ -70,13 +70,19 @@ class Conversion:
             raise TypeError(
                 f"{self._start(array)} is a '{kind}' of '{found.dtype}', not all of whose elements fit '{array.dtype}'."
             )
+        if _has_mask(value):
+            raise TypeError(
+                f"{self._start(array)} is a '{kind}' with a masked array, but a program would use its masked elements"
+                " too."
+            )
         return made
 
     def _shared(self, array: ArrayArgument, value: Any) -> Any:
         """An array of numpy on the memory that an object shows by its `__array_interface__`."""
         kind = type(value).__name__
         interface = value.__array_interface__
-        if array.written and not isinstance(interface.get("data"), tuple):
+        is_shared = isinstance(interface, Mapping) and isinstance(interface.get("data"), tuple)
+        if array.written and not is_shared:
             raise TypeError(
                 f"{self._start(array)} is written by the program, but the '__array_interface__' of the '{kind}' may"
                 " have a copy; pass an array."
@@ -123,8 +129,16 @@ def _has_interface(value: Any) -> bool:
     return hasattr(value, "__array_interface__") and not any(hasattr(value, name) for name in others)
 
 
+def _has_mask(value: Any) -> bool:
+    """Whether a list that is an array contains a masked array, of which numpy drops the mask."""
+    return isinstance(value, np.ma.MaskedArray) or (isinstance(value, list | tuple) and any(map(_has_mask, value)))
+
+
 def _as_dtype(found: Any, dtype: Any) -> Any:
-    """An array with elements of another type; None if it does not hold them all. Only fractions are rounded."""
+    """
+    An array with elements of another type; None if it does not hold them all. Only fractions are rounded: integers
+    beside a float may have been rounded by numpy if they need more bits than a float64 has.
+    """
     if found.dtype.kind not in ("biufc" if dtype.kind == "c" else "biuf"):
         return None
     with np.errstate(all="ignore"):
@@ -132,7 +146,8 @@ def _as_dtype(found: Any, dtype: Any) -> Any:
     if made.dtype.kind in "fc":
         is_same = np.can_cast(found.dtype, dtype, "same_kind") and np.array_equal(np.isinf(found), np.isinf(made))
     else:
-        is_same = np.array_equal(found, made)
+        is_exact = found.dtype.kind != "f" or bool(np.all(np.abs(found) < 2**53))
+        is_same = is_exact and np.array_equal(found, made)
     return made if is_same else None
 
 
