@@ -38,7 +38,9 @@ def machine_directory() -> Path | None:
     for path in (named,) if named else (place / f"gtstub-{os.geteuid()}" for place in PLACES):
         with suppress(OSError):
             if named:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                for above in reversed(path.parents):
+                    if not above.exists():
+                        above.mkdir(0o755, exist_ok=True)  # `parents=True` would let the group write with umask 002
             with suppress(FileExistsError):
                 path.mkdir(0o700)
             if _is_own(path):

@@ -201,6 +201,17 @@ def test_two_paths_to_one_array_are_parsed(place: Place) -> None:
     assert None is not name_of(two.step) != name_of(one.step) is not None
 
 
+def test_a_constant_in_a_library_is_parsed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package may have put it there."""
+    module = place.load(("+ inner(a) + SIZE", "+ inner(a) + np.gravity"))
+    names = [name_of(module.step)]
+    for value in (9.8, 9.81, np.float32(9.81)):
+        monkeypatch.setattr(np, "gravity", value, raising=False)
+        names.append(name_of(module.step))
+    assert None not in names
+    assert len(set(names)) == 4
+
+
 def test_a_name_that_appears_is_parsed(place: Place) -> None:
     module = place.load(("+ inner(a) + SIZE", "+ inner(a) + absent"))
     known = name_of(module.step)

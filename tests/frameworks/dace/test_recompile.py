@@ -378,6 +378,23 @@ def test_a_program_is_parsed_a_few_times_for_a_stub(monkeypatch: pytest.MonkeyPa
 
 @gtstub.program(fallback=True)
 @dace.program
+def of_seven_axes(a: dace.float64[1, 1, 1, 1, 1, 1, 2]):
+    a[:] = APPLIED(a)
+
+
+def test_dace_parses_what_has_changed_after_the_last_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What DaCe has compiled before is not found by the functions that were compiled in."""
+    monkeypatch.setattr(front_end, "MOST_VARIANTS", 1)
+    for function, value in ((double, 2.0), (triple, 3.0)):
+        monkeypatch.setitem(globals(), "APPLIED", function)
+        a = np.ones((1, 1, 1, 1, 1, 1, 2))
+        of_seven_axes(a)
+        assert a.flatten().tolist() == [value, value]
+    assert of_seven_axes.fallback_calls == 2
+
+
+@gtstub.program(fallback=True)
+@dace.program
 def uses_up(a: dace.float64[N]):
     for number in ITEMS:
         a[:] = a + number

@@ -25,6 +25,15 @@ def test_only_this_user_can_open_it(named: Path) -> None:
     assert named.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("umask", [0o002, 0o000])
+def test_what_is_made_above_it_is_closed_whatever_the_umask_is(named: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        assert machine_directory() == named
+    finally:
+        os.umask(before)
+
+
 def test_without_a_name_it_is_in_the_first_place_that_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GTSTUB_MACHINE_DIR")
     places = tmp_path / "missing", tmp_path / "open", tmp_path / "sticky", tmp_path / "not needed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gtstub.frameworks.dace.call_arguments import Arguments
@@ -16,25 +17,38 @@ if TYPE_CHECKING:
 class ByDace:
     """
     Calls a program through DaCe, in the place of a variant that no stub can carry. Once what the program reads differs
-    from what it was then, the call chooses a variant again; with `has_struct`, once it passes no struct of ctypes.
+    from what it was then, the call chooses a variant again; with `has_struct`, once it passes no struct of ctypes. With
+    `again`, which finds what the program reads now, it has DaCe parse the program again instead: what DaCe has compiled
+    is not found by all that was compiled in.
     """
 
-    def __init__(self, program: StubbedProgram, watch: Watch, *, has_struct: bool = False) -> None:
+    def __init__(
+        self,
+        program: StubbedProgram,
+        watch: Watch,
+        *,
+        has_struct: bool = False,
+        again: Callable[[Arguments], Watch] | None = None,
+    ) -> None:
         self._program = program
         self._watch = watch
         self._has_struct = has_struct
+        self._again = again
         self._called = fresh(program.dace_program)
 
     def change(self, call: Arguments) -> Change | None:
         """What differs that the call finds; None if no stub can carry it."""
         if self._has_struct and not any(map(is_struct, call.by_name.values())):
             return Change("was called with a struct of ctypes", ())
-        return self._watch.change(call.by_name)
+        return None if self._again is not None else self._watch.change(call.by_name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         program = self._program
-        if self.change(Arguments.of(self._called, args, kwargs)) is not None:
+        call = Arguments.of(self._called, args, kwargs)
+        if self.change(call) is not None:
             program.forget()
             return program(*args, **kwargs)
+        if self._again is not None and self._watch.change(call.by_name) is not None:
+            self._watch, self._called = self._again(call), fresh(program.dace_program)
         program.fallback_calls += 1
         return self._called(*args, **kwargs)

@@ -198,12 +198,13 @@ class StubbedProgram(Overloads):
         except (SignatureError, PlanError) as error:
             if not self._fallback or isinstance(error, UsedUpError):
                 raise
-            return ByDace(self, self._watch(types, call))
+            tried = sum(isinstance(each, ByDace) and _is_same(found, types) for found, each in self._variants)
+            return ByDace(self, self._watch(call), again=self._watch if tried + 1 >= MOST_VARIANTS else None)
 
-    def _watch(self, types: Types, call: Arguments) -> Watch:
-        """What must differ before a program is parsed again that no stub can carry; nothing after several times."""
-        tried = sum(isinstance(each, ByDace) and _is_same(found, types) for found, each in self._variants)
-        return Watch(()) if tried + 1 >= MOST_VARIANTS else watch_of(self.dace_program, types, call)
+    def _watch(self, call: Arguments) -> Watch:
+        """What the program reads now, for a call that no stub can carry."""
+        with _PARSING:
+            return watch_of(self.dace_program, self._types(call)[2], call)
 
     # What users ask of a program of DaCe's.
 

@@ -163,7 +163,8 @@ class Reachable:
             return [text, "absent"]
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in LIBRARIES:
             self.paths[kind, number, name, ()] = value
-            return [text, "module", value.__name__]  # what is in it depends on its version
+            # What is in it depends on its version, except what somebody has put there.
+            return [text, "module", value.__name__, self._describe_constant(value, steps)]
         for count, step in enumerate(steps):
             # Of an array, DaCe evaluates only what its descriptor says; of a collection, it may read all items.
             if isinstance(value, np.ndarray | list | tuple | dict):
@@ -176,6 +177,16 @@ class Reachable:
         described = [text, self.describe(value)]
         self.paths[kind, number, name, steps] = value
         return described
+
+    def _describe_constant(self, module: ModuleType, steps: tuple[Step, ...]) -> Any:
+        """What steps from a library lead to, if DaCe compiles that in as a constant."""
+        value: Any = module
+        for step in steps:
+            if not isinstance(step, str) or not hasattr(value, step):
+                break
+            value = getattr(value, step)
+        is_constant = dtypes.isconstant(value) or isinstance(value, list | tuple | dict)
+        return [self.describe(value)] if is_constant else None
 
     def describe(self, value: Any) -> Any:
         """A value as JSON, so that two values that DaCe treats differently differ. Functions are followed."""
