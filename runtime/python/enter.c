@@ -88,6 +88,7 @@ static int wait_in_turn(const gts_py_program *self)
 
 int gts_py_enter_slowly(gts_py_program *self)
 {
+    self->refused = false; /* whatever fails here is no refusal of arguments, such as an earlier call may have left */
     gts_binding *const binding = gts_binding_here;
     if (GTS_UNLIKELY(binding != NULL && binding->before != NULL) && binding->before(binding) != 0)
         return -1;
