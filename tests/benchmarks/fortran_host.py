@@ -84,7 +84,7 @@ def _array(argument: Argument, leaf: FieldLeaf) -> tuple[list[str], list[str], s
     steps = [2 if axis.fixed.stride is None else 1 for axis in leaf.axes]
     large = f"l_{argument.name}"
     shapes = {argument.name: sizes, large: [1 + step * size for step, size in zip(steps, sizes, strict=True)]}
-    colons = ", ".join(":" * argument.rank)
+    colons = ", ".join(":" * argument.dims.count(":"))
     declarations = [f"{argument.type}({argument.kind}), allocatable :: {name}({colons})" for name in shapes]
     allocations = [
         f"allocate ({name}({', '.join(map(str, shape))}), source={_value(argument)})" for name, shape in shapes.items()

@@ -106,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
         root = Path(directory).resolve()
+        os.environ["GTSTUB_MACHINE_DIR"] = str(root / "machine")
         Guard(root)
         counts = fuzz(root, given.seed, given.rounds, given.target)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

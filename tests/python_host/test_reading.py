@@ -246,7 +246,8 @@ def test_device_memory_is_read_by_its_interface(on_gpu: Bound) -> None:
         ),
         (TypeError, Cuda(typestr="<f4"), "...'float64', not 'float32'."),
         (TypeError, Cuda(typestr=">f8"), "...'float64', not '>f8'."),
-        (TypeError, Cuda(typestr="<c16"), "...'float64', not '<c16'."),
+        (TypeError, Cuda(typestr="<c16"), "...'float64', not 'complex128'."),
+        (TypeError, Cuda(typestr="<c32"), "...'float64', not '<c32'."),
         (TypeError, Cuda(shape=(1,) * 9), "...2 dimensions ('Edge', 'K'), not 9."),
         (
             TypeError,

@@ -26,6 +26,7 @@ from gtstub.cache.counts import counts
 from gtstub.cache.entry import Entry
 from gtstub.errors import SignatureError, ToolchainError
 from gtstub.frameworks import icon4py
+from gtstub.frameworks.dace import build as dace_build
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import workflow
 from tests.support import small_programs as small
@@ -74,7 +75,7 @@ def no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("Something is compiled.")
 
-    monkeypatch.setattr(dace.SDFG, "compile", refuse)
+    monkeypatch.setattr(dace_build, "compile_sdfg", refuse)
     monkeypatch.setattr("gtstub.toolchain.compiler.Toolchain.start", refuse)
 
 
@@ -186,7 +187,7 @@ def test_failure_of_dace_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyP
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(dace.SDFG, "compile", fail)
+    monkeypatch.setattr(dace_build, "compile_sdfg", fail)
     with pytest.raises(ZeroDivisionError):
         build()
     assert entries(root) == []
@@ -208,13 +209,13 @@ def test_failure_of_the_stubs_compiler_leaves_no_entry(root: Path, monkeypatch: 
 
 def test_argument_list_that_dace_changes_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(*entries(root))
-    real = dace.SDFG.compile
+    real = dace_build.compile_sdfg
 
-    def compile_another(sdfg: dace.SDFG, *args: Any, **kwargs: Any) -> Any:
+    def compile_another(sdfg: dace.SDFG, folder: Path) -> tuple[dace.SDFG, Path]:
         sdfg.add_array("surplus", [1], dace.float64)
-        return real(sdfg, *args, **kwargs)
+        return real(sdfg, folder)
 
-    monkeypatch.setattr(dace.SDFG, "compile", compile_another)
+    monkeypatch.setattr(dace_build, "compile_sdfg", compile_another)
     with pytest.raises(SignatureError) as caught:
         build()
     assert str(caught.value).startswith("DaCe changed the arguments of SDFG 'in_place' when it compiled it: ")

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import dace
 import gt4py.next as gtx
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from gt4py.next.iterator.runtime import fendef, fundef, set_at
 from gt4py.next.otf import arguments
 
 from gtstub.errors import CacheError
+from gtstub.frameworks.dace import build as dace_build
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, make_dace_backend
@@ -81,7 +81,7 @@ def forbid_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("An SDFG is compiled.")
 
-    monkeypatch.setattr(dace.SDFG, "compile", refuse)
+    monkeypatch.setattr(dace_build, "compile_sdfg", refuse)
 
 
 @pytest.mark.parametrize("stage", STAGES)

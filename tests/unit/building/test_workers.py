@@ -280,6 +280,7 @@ def test_a_process_that_ends_waits_for_its_builds_and_leaves_no_worker(tmp_path:
 @pytest.mark.parametrize("whom", ["os.kill(os.getpid()", "os.killpg(0"], ids=["process", "group, as Ctrl-C"])
 def test_an_interrupted_process_leaves_no_worker(tmp_path: Path, whom: str) -> None:
     script = f"""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # also if these tests run in the background
         os.setpgrp()
         workers.most = 2
         submit(build, "first").result()
