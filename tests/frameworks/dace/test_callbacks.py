@@ -1,8 +1,6 @@
 """Programs of DaCe that call Python: each form of a callback, against DaCe's own call of the same program."""
 
-import functools
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +12,11 @@ import gtstub
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.callbacks import calls_in_parallel
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
+from tests.support.recorded_dace import opaque
 
 N = dace.symbol("N")
 
 CALLS: list[tuple[Any, ...]] = []
-
-
-def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that DaCe does not know, so that it makes a callback of the function."""
-
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return called
 
 
 def noted(*values: Any) -> None:

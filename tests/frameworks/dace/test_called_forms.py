@@ -1,7 +1,6 @@
 """Forms of calls of DaCe programs, with Python as truth: what programs call and read; see test_call_forms.py."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import gtstub
 from tests.support.call_forms import SEEN, Form, Table, check_call, given
+from tests.support.recorded_dace import opaque
 
 M, N = (dace.symbol(name) for name in "MN")
 
@@ -221,16 +221,6 @@ def of_static(a: Any) -> None:
 
 
 # --- Callbacks --------------------------------------------------------------------------------------------------------
-
-
-def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that DaCe does not know, so that it makes a callback of the function."""
-
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return called
 
 
 @opaque

@@ -1,6 +1,5 @@
 """Settings of DaCe's front end in `dace_config`: gtstub parses a program with them as DaCe does."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,18 +10,9 @@ from dace.frontend.python.common import DaceSyntaxError
 
 import gtstub
 from gtstub.errors import SignatureError
+from tests.support.recorded_dace import opaque
 
 N = dace.symbol("N")
-
-
-def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that DaCe does not know, so that it makes a callback of the function."""
-
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return called
 
 
 @opaque

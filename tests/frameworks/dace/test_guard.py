@@ -1,7 +1,5 @@
 """Check 'bounds' of programs of DaCe: indices from arrays, callbacks, arrays that closures have, and the map."""
 
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 
 import gtstub
 from tests.support.own_cache import use_own_cache
+from tests.support.recorded_dace import opaque
 
 N, M = (dace.symbol(name) for name in "NM")
 
@@ -33,16 +32,6 @@ def gather(x: dace.float64[M], index: dace.int64[N], out: dace.float64[N]):
 def scatter(index: dace.int64[N], out: dace.float64[M]):
     for i in range(N):
         out[index[i]] = TABLE[i] + 1
-
-
-def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that DaCe does not know, so that it makes a callback of the function."""
-
-    @wraps(function)
-    def called(*args: Any) -> Any:
-        return function(*args)
-
-    return called
 
 
 @opaque

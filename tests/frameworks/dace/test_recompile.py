@@ -1,6 +1,5 @@
 """Programs that are compiled anew when values that were compiled in have changed."""
 
-import functools
 import re
 import threading
 from typing import Any
@@ -13,6 +12,7 @@ import gtstub
 from gtstub import _host
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace import program as front_end
+from tests.support.recorded_dace import opaque
 
 N = dace.symbol("N")
 
@@ -323,16 +323,6 @@ def test_what_dace_has_kept_of_its_own_calls_is_not_used(monkeypatch: pytest.Mon
 
 
 # --- Calls through DaCe -----------------------------------------------------------------------------------------------
-
-
-def opaque(function: Any) -> Any:
-    """A decorator that DaCe does not know, so that it makes a callback of the function."""
-
-    @functools.wraps(function)
-    def called(*args: Any) -> Any:
-        return function(*args)
-
-    return called
 
 
 @opaque

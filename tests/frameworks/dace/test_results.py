@@ -1,7 +1,5 @@
 """Results of DaCe programs: their number, strides and memory, and those that no stub returns."""
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import dace
@@ -12,6 +10,7 @@ import gtstub
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace import program as front_end
 from tests.support.dace_programs import check_like_dace, check_same
+from tests.support.recorded_dace import opaque
 
 M, N, S = (dace.symbol(name) for name in "MNS")
 
@@ -130,16 +129,6 @@ def test_an_annotation_gives_a_result_its_strides() -> None:
 
 
 # --- Results that no stub returns -------------------------------------------------------------------------------------
-
-
-def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that DaCe does not know, so that it makes a callback of the function."""
-
-    @functools.wraps(function)
-    def called(*args: Any) -> Any:
-        return function(*args)
-
-    return called
 
 
 FOUND = {"an": "object"}
