@@ -16,12 +16,12 @@ static const struct {
 
 const char *gts_dtype_name(gts_dtype dtype)
 {
-    return dtype >= GTS_BOOL && dtype <= GTS_COMPLEX128 ? DTYPES[dtype].name : "unknown dtype";
+    return dtype >= GTS_BOOL && dtype <= GTS_LAST_DTYPE ? DTYPES[dtype].name : "unknown dtype";
 }
 
 size_t gts_dtype_size(gts_dtype dtype)
 {
-    return dtype >= GTS_BOOL && dtype <= GTS_COMPLEX128 ? DTYPES[dtype].size : 0;
+    return dtype >= GTS_BOOL && dtype <= GTS_LAST_DTYPE ? DTYPES[dtype].size : 0;
 }
 
 const char *gts_device_name(gts_device device)

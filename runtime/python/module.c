@@ -177,7 +177,7 @@ static void free_state(void *module)
 #define X(type) Py_CLEAR(state->numpy.type);
     GTS_PY_NUMPY_TYPES(X)
 #undef X
-    for (int i = 0; i <= GTS_COMPLEX128; ++i)
+    for (int i = 0; i <= GTS_LAST_DTYPE; ++i)
         Py_CLEAR(state->numpy.scalar[i]);
 #define X(text) Py_CLEAR(state->name.text);
     GTS_PY_NAMES(X)

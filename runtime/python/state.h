@@ -58,7 +58,7 @@ typedef struct gts_py_numpy {
 #define X(name) PyTypeObject *name;
     GTS_PY_NUMPY_TYPES(X)
 #undef X
-    PyTypeObject *scalar[GTS_COMPLEX128 + 1]; /* by dtype */
+    PyTypeObject *scalar[GTS_LAST_DTYPE + 1]; /* by dtype */
 } gts_py_numpy;
 
 /* The module's types: gts_py_state.<name>_type, and gts_py_<name>_spec. */

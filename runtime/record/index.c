@@ -82,7 +82,7 @@ static gts_leaf_kind next_kind(reader *in)
 static gts_dtype next_dtype(reader *in)
 {
     const char *const word = next_word(in);
-    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_COMPLEX128; ++dtype) {
+    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_LAST_DTYPE; ++dtype) {
         if (strcmp(word, gts_dtype_name(dtype)) == 0)
             return dtype;
     }

@@ -50,9 +50,9 @@ static inline gts_dtype gts_fortran_dtype(CFI_type_t type, gts_dtype expected)
     if (type == gts_fortran_type(expected))
         return expected;
     gts_dtype dtype = GTS_BOOL;
-    while (dtype <= GTS_COMPLEX128 && (dtype == GTS_FLOAT16 || type != gts_fortran_type(dtype)))
+    while (dtype <= GTS_LAST_DTYPE && (dtype == GTS_FLOAT16 || type != gts_fortran_type(dtype)))
         ++dtype;
-    return dtype <= GTS_COMPLEX128 ? dtype : (gts_dtype)0;
+    return dtype <= GTS_LAST_DTYPE ? dtype : (gts_dtype)0;
 }
 
 #endif

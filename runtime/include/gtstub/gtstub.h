@@ -56,6 +56,9 @@ typedef enum gts_dtype {
     GTS_COMPLEX128
 } gts_dtype;
 
+/** The last of the element types. */
+#define GTS_LAST_DTYPE GTS_COMPLEX128
+
 /** Devices that memory can be on, numbered as DLPack numbers them. */
 typedef enum gts_device { GTS_CPU = 1, GTS_CUDA = 2, GTS_ROCM = 10 } gts_device;
 

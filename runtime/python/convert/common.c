@@ -25,7 +25,7 @@ bool gts_py_find_numpy(gts_py_state *state)
     if (module == NULL)
         return false;
     bool found = true;
-    for (gts_dtype i = GTS_BOOL; found && i <= GTS_COMPLEX128; ++i) {
+    for (gts_dtype i = GTS_BOOL; found && i <= GTS_LAST_DTYPE; ++i) {
         Py_XSETREF(numpy->scalar[i], find_type(module, i == GTS_BOOL ? "bool_" : gts_dtype_name(i)));
         found = numpy->scalar[i] != NULL;
     }

@@ -6,7 +6,7 @@
 /* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float, 'c' complex) and a size in bytes; 0 if there is none. */
 static gts_dtype find_dtype(char kind, size_t size)
 {
-    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_COMPLEX128; ++dtype) {
+    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_LAST_DTYPE; ++dtype) {
         if (gts_dtype_name(dtype)[0] == kind && gts_dtype_size(dtype) == size)
             return dtype;
     }

@@ -81,7 +81,7 @@ static bool is_immutable(const gts_py_state *state, PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object))
         return true;
-    for (int dtype = GTS_BOOL; dtype <= GTS_COMPLEX128; ++dtype) {
+    for (int dtype = GTS_BOOL; dtype <= GTS_LAST_DTYPE; ++dtype) {
         if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
             return true;
     }
