@@ -181,10 +181,8 @@ def find(
     for directory in (cache_dir, *shared):
         if (toolchain := _read(directory / name, kept)) is not None and toolchain.answer.is_current:
             return toolchain
-    known = None if machine is None else _read(machine / name, kept)
-    if known is not None and known.answer.is_current:
-        toolchain = known
-    else:
+    toolchain = None if machine is None else _read(machine / name, kept)
+    if toolchain is None or not toolchain.answer.is_current:
         toolchain = Toolchain(ask(shutil.which(cxx) or "", arguments), question, kept)
         if machine is not None:
             with suppress(OSError):  # It only saves time.

@@ -168,8 +168,8 @@ def expanded(sdfg: dace.SDFG) -> dace.SDFG:
 
 def compile_sdfg(sdfg: dace.SDFG, folder: Path) -> tuple[dace.SDFG, Path]:
     """
-    Compiles an SDFG in a new folder, as SDFG.compile does in DaCe 2.0.0a10. Returns the library, and the SDFG as it was
-    when DaCe generated the code, which SDFG.compile keeps to itself.
+    Compiles an SDFG in a new folder, as SDFG.compile does in DaCe 2.0.0a10. Returns the SDFG as it was when DaCe
+    generated the code, which SDFG.compile keeps to itself, and the path of the library.
     """
     copied = copy.deepcopy(sdfg)
     copied.build_folder = str(folder)

@@ -97,7 +97,7 @@ class Reachable:
             for each in inspect.signature(function).parameters.values()
         ]
         names = [self._describe_path(number, node) for node in self._paths_in(function, definition)]
-        variables = {**function.__globals__, **dict(_cells(function))}
+        variables = {**function.__globals__, **_enclosing(function)}
         symbols = [[name, _symbol(each)] for name, each in variables.items() if isinstance(each, symbolic.symbol)]
         return [
             *(function.__module__, function.__qualname__, source, _code(function.__code__)),
@@ -147,14 +147,14 @@ class Reachable:
         assert found is not None
         name, steps = found
         text = ast.unparse(node)
-        cells = dict(_cells(function))
+        enclosing = _enclosing(function)
         kind = "global"
         if self._is_self(function, name):
             kind, value = "self", self.selves[number]
         elif name in function.__code__.co_freevars:
-            if name not in cells:
+            if name not in enclosing:
                 return [text, "empty"]
-            kind, value = "cell", cells[name]
+            kind, value = "cell", enclosing[name]
         elif name in function.__globals__:
             value = function.__globals__[name]
         elif hasattr(builtins, name):
@@ -258,7 +258,7 @@ class Reachable:
                 yield "function", number, ""
             if root is function.__globals__ and reading.steps and isinstance(reading.steps[0], str):
                 yield "global", number, reading.steps[0]
-            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            for name, cell in _cells(function).items():
                 if root is cell:
                     yield "cell", number, name
             if isinstance(root, Object) and self.selves[number] is not None and root.value is self.selves[number]:
@@ -276,8 +276,7 @@ class Reachable:
             case "global":
                 return Reading(function.__globals__, (name, *steps), source)
             case "cell":
-                cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-                return Reading(cells[name], steps, source)
+                return Reading(_cells(function)[name], steps, source)
             case _:
                 return Reading(Object(self.selves[number]), steps, source)
 
@@ -303,11 +302,14 @@ def _contains(value: Any, steps: tuple[Step, ...]) -> bool:
     return False
 
 
-def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The variables of enclosing functions that have values."""
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if cell != CellType():
-            yield name, cell.cell_contents
+def _cells(function: FunctionType) -> dict[str, CellType]:
+    """The variables of enclosing functions."""
+    return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+
+def _enclosing(function: FunctionType) -> dict[str, Any]:
+    """The values of the variables of enclosing functions that have one."""
+    return {name: cell.cell_contents for name, cell in _cells(function).items() if cell != CellType()}
 
 
 def _parsed(annotation: str) -> ast.AST:

@@ -14,7 +14,7 @@ from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import arguments_of
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
-from gtstub.frameworks.dace.program_signature import renamed
+from gtstub.frameworks.dace.program_signature import RESULT, renamed
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.frameworks.dace.structures import (
     is_structure,
@@ -118,8 +118,9 @@ def sdfg_signature(
                 f" '{'' if fixed is None else fixed.kind}'."
             )
         if isinstance(descriptor.dtype, dace.dtypes.pyobject):
-            number = argument.removeprefix("__return").removeprefix("_")
-            what = f"Argument '{argument}'" if number == argument else f"Result {number}" if number else "The result"
+            result = RESULT.fullmatch(argument)
+            number = result and result[1]
+            what = f"Result {number[1:]}" if number else "The result" if result else f"Argument '{argument}'"
             raise SignatureError(
                 f"{what} of SDFG '{name}' is a Python object, which no stub passes. If a callback returns it, annotate"
                 " the variable that it is assigned to: 'x: dace.float64 = callback()'."
@@ -144,7 +145,8 @@ def sdfg_signature(
         **{path: structure_argument(name, path, each, arrays) for path, each in structures.items()},
     }
     kept = handle_symbols(read)
-    if structures and (runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values())):
+    uses_gpu = runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values())
+    if structures and uses_gpu:
         raise SignatureError(
             f"Argument '{min(structures)}' of SDFG '{name}' must be an array or a scalar, because the SDFG uses a GPU,"
             " but is a structure."
@@ -156,7 +158,7 @@ def sdfg_signature(
         found = bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both)
     made = SdfgSignature(
         name=name,
-        device=gpu if runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values()) else "cpu",
+        device=gpu if uses_gpu else "cpu",
         library=f"lib{name}.so",
         arguments=tuple(arguments[argument] for argument in described),
         init=init,
