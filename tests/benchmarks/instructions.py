@@ -41,12 +41,13 @@ CACHES = ("--cache-sim=yes", f"--I1={CACHE}", f"--D1={CACHE}", f"--LL={CACHE}")
 LEVELS = 6
 """Size of an axis that is not fixed."""
 
-Way = Literal["program", "bound", "keywords", "variants", "start", "step"]
+Way = Literal["program", "bound", "keywords", "variants", "start", "step", "overload"]
 """
 program:   the program itself, all arguments by position and the offset provider by keyword
 bound:     what compile() returns, with all but the changing fields bound, which are passed by keyword
 keywords:  what compile() returns with nothing bound, all arguments by keyword
 variants:  as bound, with the static arguments passed as well; a variant for each entry
+overload:  a program of DaCe, which checks at each call that its function is the one that was compiled
 """
 
 Arguments = Mapping[str, Mapping[str, Any]]
@@ -167,6 +168,7 @@ STEP = 10
 
 def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changing: str) -> None:
     from gtstub import Step
+    from gtstub._host import Overload, Overloads
     from gtstub.cache.entry import Entry
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
@@ -181,6 +183,11 @@ def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changi
         start = artifacts[0].load().bind(*values.values(), offset_provider=provider)
         call, names = (), ()
         program = start if way == "start" else Step([start] * STEP)
+    elif way == "overload":
+        call, names = tuple(values.values()), ()
+        constant = (_make, ("__code__",), "_make.__code__", _make.__code__)
+        overload = Overload(artifacts[0].load(), tuple(range(len(call))), (), (constant,))
+        program = Overloads("overload", lambda args, kwargs: overload)
     else:
         names = {"bound": UNBOUND, "keywords": tuple(values), "variants": (*UNBOUND, *STATIC)}[way]
         call = tuple(values[name] for name in names)

@@ -16,7 +16,7 @@ import pytest
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
-from gtstub.signature.model import ProgramSignature
+from gtstub.signature.model import Axis, ProgramSignature
 from tests.benchmarks import c_host, fortran_host, instructions
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
@@ -25,6 +25,7 @@ from tests.benchmarks.peers import build_caller
 from tests.support.goldens import signatures_of
 from tests.support.gt4py_programs import CASES, Lowering, build_lowered, lower
 from tests.support.programs import need, needs
+from tests.support.signatures import K, array, field, program, sdfg, symbol
 
 pytestmark = [
     pytest.mark.valgrind,
@@ -40,6 +41,14 @@ STATIC: Mapping[str, bool | int | float] = {
     "limited_area": True,
 }
 
+
+DACE = (
+    sdfg(
+        *(array(name, Axis(start=0, stride=1)) for name in "abc"), symbol("n", *((name, 0, "size") for name in "abc"))
+    ),
+    program("program", **{name: field(K) for name in "abc"}),
+)
+"""As DaCe takes them: three arrays of one size, and no offset provider."""
 
 SIZES: Mapping[str, bool | int] = {
     "start_2nd_nudge_line_idx_e": 1,
@@ -94,6 +103,8 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Counts:
     variants = [entry.path for entry in build_variants(SDFG, PROGRAM, STATIC, folder)]
     assert len(variants) == 8
 
+    dace = build_entry(*DACE, folder, "dace").path
+
     lowering = lower(REAL)
     backend = make_backend(gpu=False, dace_config={"compiler.cpu.args": FLAGS}, **REAL.options)
     real = build_lowered(REAL, backend).path
@@ -118,6 +129,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Counts:
             "step from Python": Job("step", arguments, (null,)),
             "real": Job("bound", real_arguments, (real,)),
             "idle": Job("bound", real_arguments, (idle,)),
+            "program of DaCe": Job("overload", instructions.example_arguments(make_plan(*DACE)), (dace,)),
         },
     )
     counted = {name: cost.instructions for name, cost in costs.items()}
@@ -151,6 +163,7 @@ def counts(counted: Counts) -> Mapping[str, float]:
         ("keywords", 480),
         ("one variant", 350),
         ("idle", 300),
+        ("program of DaCe", 430),
         ("start from Python", 250),
         ("step from Python", 100 + instructions.STEP * 190),
         ("C", 300),
