@@ -48,14 +48,27 @@ def exported(file: Path) -> set[str]:
     return {line.split()[-1] for line in done.stdout.splitlines()}
 
 
-@pytest.fixture
-def static(roots: dict[str, Path], sources: Path, tmp_path: Path) -> Project:
+def build_static(root: Path, sources: Path, folder: Path) -> Project:
     """A C host that was built with a committed stub."""
     write_stub(scale.SDFG, scale.PROGRAM, sources)
-    project = Project(tmp_path, roots[ALONE], sources)
+    project = Project(folder, root, sources)
     project.configure("-DHOW=COMMITTED;STATIC", "-DCMAKE_BUILD_TYPE=Release")
     project.build()
     return project
+
+
+@pytest.fixture
+def static(roots: dict[str, Path], sources: Path, tmp_path: Path) -> Project:
+    """A host that the test may change."""
+    return build_static(roots[ALONE], sources, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def unchanged(roots: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A host that tests only run."""
+    folder = tmp_path_factory.mktemp("static")
+    scale.write_sources(folder / "sources")
+    return build_static(roots[ALONE], folder / "sources", folder)
 
 
 @pytest.mark.parametrize("how", ["STATIC", "COMMITTED;STATIC"])
@@ -92,9 +105,9 @@ def test_c_and_fortran(how: str, root: Path, sources: Path, tmp_path: Path) -> N
         ("scale/other_stub.so", False),
     ],
 )
-def test_paths(given: str, found: bool, static: Project) -> None:
-    path = given if given.startswith("$") else str(static.build_folder / given)
-    status, printed, error = run(static.build_folder / "host_c", path)
+def test_paths(given: str, found: bool, unchanged: Project) -> None:
+    path = given if given.startswith("$") else str(unchanged.build_folder / given)
+    status, printed, error = run(unchanged.build_folder / "host_c", path)
     assert (status, printed) == ((0, "2.5 5 7.5\n") if found else (1, "")), error
     if not found:
         assert error == f"Cannot open '{path}': No such file or directory.\n"
@@ -106,9 +119,9 @@ def test_library_is_replaced(static: Project, sources: Path) -> None:
     assert static.run("host_c") == "5 10 15\n"
 
 
-def test_directory_without_an_sdfg_library(static: Project, tmp_path: Path) -> None:
+def test_directory_without_an_sdfg_library(unchanged: Project, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert run(static.build_folder / "host_c", tmp_path / "empty") == (
+    assert run(unchanged.build_folder / "host_c", tmp_path / "empty") == (
         1,
         "",
         f"Path '{tmp_path}/empty' belongs to 0 stubs of this host, not to one; name the stub, as"
@@ -142,10 +155,10 @@ def test_stub_in_a_file(static: Project, roots: dict[str, Path], sources: Path, 
     )
 
 
-def test_profile(static: Project, tmp_path: Path) -> None:
+def test_profile(unchanged: Project, tmp_path: Path) -> None:
     """What observes programs is in the archive, though no function of the runtime refers to it."""
     report = tmp_path / "report.json"
-    status, _, error = run(static.build_folder / "host_c", environment=os.environ | {"GTSTUB_PROFILE": str(report)})
+    status, _, error = run(unchanged.build_folder / "host_c", environment=os.environ | {"GTSTUB_PROFILE": str(report)})
     assert (status, error) == (0, "")
     assert '"scale"' in report.read_text()
 
