@@ -17,12 +17,12 @@ from tests.support.stubs import write_stub
 
 HERE = Path(__file__).parent
 
-pytestmark = needs("gfortran")
+pytestmark = [needs("gfortran"), pytest.mark.xdist_group("build_of")]  # with those that compile the runtime, too
 
 
 def test_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = build_fake()
-    build = Build(on_gpu(SMALL_SDFG), SMALL_PROGRAM, tmp_path, ("-g", "-O1"))
+    build = Build(on_gpu(SMALL_SDFG), SMALL_PROGRAM, tmp_path, ("-g", "-O2"))
     build_recording_library(on_gpu(SMALL_SDFG), tmp_path, sdfg_compiler(fake))
     source = write_stub(GATHER_SDFG, GATHER_PROGRAM, tmp_path)
     build.c("gather_stub.so", source, "-shared", "-fvisibility=hidden", "-L.", f"-l:{RUNTIME.name}")

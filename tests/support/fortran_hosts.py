@@ -5,9 +5,11 @@ one set of flags, and programs in Fortran that are linked with them.
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gtstub.install import INCLUDE, RUNTIME
@@ -35,31 +37,57 @@ def works(flags: Sequence[str], folder: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-class Build:
-    """What a Fortran host of one program needs, in `folder`; `flags` are for all compilers."""
+class Compilers:
+    """gfortran and its C compiler, in `folder`; `flags` are for both."""
 
-    def __init__(self, sdfg: SdfgSignature, program: ProgramSignature, folder: Path, flags: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, flags: Sequence[str]) -> None:
         self.folder = folder
-        self.name = program.name
         self.flags = tuple(flags)
-        sources = render_stub(sdfg, program, fortran=True)
-        for suffix, text in ((".h", sources.header), (".c", sources.source), (".f90", sources.module)):
-            (folder / f"{self.name}_stub{suffix}").write_text(text, encoding="utf-8")
-        runtime = runtime_sources()
-        hidden = ("-shared", "-fvisibility=hidden")
-        self.c(RUNTIME.name, *runtime, "-I", RUNTIME_SOURCES, *hidden, f"-Wl,-soname,{RUNTIME.name}", "-ldl")
-        self.c(f"{self.name}_stub.so", f"{self.name}_stub.c", *hidden, "-DGTS_FORTRAN", "-L.", f"-l:{RUNTIME.name}")
-        for module in MODULES:
-            self.module(RUNTIME_SOURCES / "fortran" / f"{module}.f90")
-        self.module(f"{self.name}_stub.f90")
-        build_recording_library(sdfg, folder, ["gcc", *self.flags])
-        self._sdfg_library = sdfg.library
 
     def c(self, output: str, *arguments: str | Path) -> None:
         self._run(*C, *self.flags, "-fPIC", "-pthread", "-I", INCLUDE, "-o", output, *arguments)
 
     def module(self, source: str | Path) -> None:
         self._run(*FORTRAN, *WARNINGS, *self.flags, "-c", source)
+
+    def _run(self, *command: str | Path) -> None:
+        done = self._try(*command)
+        assert done.returncode == 0, done.stderr
+
+    def _try(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, check=False)
+
+
+HIDDEN = ("-shared", "-fvisibility=hidden")
+
+
+@functools.cache
+def runtime_files(flags: tuple[str, ...]) -> Mapping[str, bytes]:
+    """What all programs need, compiled once with these flags: the runtime of gtstub and its modules."""
+    with tempfile.TemporaryDirectory() as folder:
+        compilers = Compilers(Path(folder), flags)
+        sources = (*runtime_sources(), "-I", RUNTIME_SOURCES)
+        compilers.c(RUNTIME.name, *sources, *HIDDEN, f"-Wl,-soname,{RUNTIME.name}", "-ldl")
+        for module in MODULES:
+            compilers.module(RUNTIME_SOURCES / "fortran" / f"{module}.f90")
+        return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
+
+
+class Build(Compilers):
+    """What a Fortran host of one program needs."""
+
+    def __init__(self, sdfg: SdfgSignature, program: ProgramSignature, folder: Path, flags: Sequence[str] = ()) -> None:
+        super().__init__(folder, flags)
+        self.name = program.name
+        sources = render_stub(sdfg, program, fortran=True)
+        for suffix, text in ((".h", sources.header), (".c", sources.source), (".f90", sources.module)):
+            (folder / f"{self.name}_stub{suffix}").write_text(text, encoding="utf-8")
+        for name, content in runtime_files(self.flags).items():
+            (folder / name).write_bytes(content)
+        self.c(f"{self.name}_stub.so", f"{self.name}_stub.c", *HIDDEN, "-DGTS_FORTRAN", "-L.", f"-l:{RUNTIME.name}")
+        self.module(f"{self.name}_stub.f90")
+        build_recording_library(sdfg, folder, ["gcc", *self.flags])
+        self._sdfg_library = sdfg.library
 
     def host(self, *sources: Path, libraries: Sequence[str | Path] = ()) -> Path:
         """
@@ -95,13 +123,6 @@ class Build:
         (self.folder / "user.f90").write_text(source, encoding="utf-8")
         done = self._try(*FORTRAN, *self.flags, "-fsyntax-only", "user.f90")
         return "" if done.returncode == 0 else done.stderr
-
-    def _run(self, *command: str | Path) -> None:
-        done = self._try(*command)
-        assert done.returncode == 0, done.stderr
-
-    def _try(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, check=False)
 
 
 def run(host: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
