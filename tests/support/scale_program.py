@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
+from tests.support.compiled import compile_once
 from tests.support.signatures import K, array, field, program, scalar, sdfg, symbol
 
 SDFG = sdfg(
@@ -42,6 +43,7 @@ def write_sources(folder: Path) -> None:
 
 
 def build_library(folder: Path, times: int = 1) -> None:
-    (folder / "library.c").write_text(LIBRARY.format(times=times))
+    text = LIBRARY.format(times=times)
+    (folder / "library.c").write_text(text)
     command = ["cc", "-shared", "-fPIC", "library.c", "-o", "libscale.so"]
-    subprocess.run(command, cwd=folder, check=True)
+    compile_once((*command, text), folder / "libscale.so", lambda: subprocess.run(command, cwd=folder, check=True))

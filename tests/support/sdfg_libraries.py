@@ -22,6 +22,7 @@ from pathlib import Path
 from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
+from tests.support.compiled import compile_once
 
 FUNCTIONS = ("program", "init", "exit", "workspace_bytes", "workspace_install")
 """What a record is of; the position is the number in the library."""
@@ -133,7 +134,8 @@ def build_library(source: str, output: Path, command: Sequence[str]) -> Path:
     text = output.with_suffix(".c")
     text.write_text(source, encoding="utf-8")
     flags = ("-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-I", str(INCLUDE))
-    subprocess.run([*command, *flags, "-o", str(output), str(text)], check=True)
+    compiler = [*command, *flags, "-o", str(output), str(text)]
+    compile_once((*command, source), output, lambda: subprocess.run(compiler, check=True))
     return output
 
 

@@ -9,6 +9,7 @@ from gtstub.codegen.hosts.fortran import FORTRAN
 from gtstub.codegen.stub import make_stub
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain.compiler import Toolchain
+from tests.support.compiled import compile_once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,5 +39,6 @@ def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, too
     """Writes and compiles a stub as gtstub does; returns the path of its library."""
     source = write_stub(sdfg, program, folder)
     library = source.with_suffix(".so")
-    toolchain.start(source, library).wait()
+    texts = [file.read_text(encoding="utf-8") for file in (source, source.with_suffix(".h"))]
+    compile_once((toolchain.digest, *texts), library, lambda: toolchain.start(source, library).wait())
     return library

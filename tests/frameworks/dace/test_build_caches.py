@@ -22,7 +22,7 @@ from gtstub.frameworks.dace.build_caches import DIRECTORY, build_caches, searche
 from gtstub.signature.model import Device
 from gtstub.toolchain import compiler
 from gtstub.toolchain.machine import BUILD_CACHES
-from tests.support.own_cache import use_own_cache
+from tests.support.own_cache import copy_answers, use_own_cache
 
 CACHES = (DIRECTORY, "DACE_compiler_configure_cache", "DACE_compiler_command_cache")
 """What 'make test' sets, with which gtstub leaves DaCe's caches to the user."""
@@ -30,9 +30,19 @@ CACHES = (DIRECTORY, "DACE_compiler_configure_cache", "DACE_compiler_command_cac
 N = dace.symbol("N")
 
 
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with what CMake says of the compilers of this environment, which takes most of a second."""
+    directory = tmp_path_factory.mktemp("answers")
+    compiler.find(directory, (), *build_for().cmake)
+    return directory
+
+
 @pytest.fixture(autouse=True)
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the machine, and no settings of DaCe's caches."""
+def machine(tmp_path: Path, answers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the machine, caches in which CMake has answered, and no settings of DaCe's caches."""
+    for cache in (tmp_path, tmp_path / "cache"):
+        copy_answers(answers, cache)
     for name in CACHES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GTSTUB_MACHINE_DIR", str(tmp_path / "machine"))
