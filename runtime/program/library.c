@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -96,13 +97,23 @@ static bool is_in(int directory, const char *name, const gts_file *file)
     return is_unchanged(&found, file);
 }
 
+/* Why dlopen() has failed. Of a file system that is mounted noexec it only says that an operation is not permitted. */
+static GTS_COLD const char *reason_of(int descriptor)
+{
+    struct statvfs system;
+    if (fstatvfs(descriptor, &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
+        return "its file system is mounted with the option noexec, so no library can be loaded from there; name a "
+               "directory on another file system in GTSTUB_CACHE_DIR, or copy the directory of the library to one";
+    return dlerror();
+}
+
 /* Opens the library at an absolute path, under a new name. */
 static void *open_path(const char *given, const char *path, bool is_exposed, int *descriptor)
 {
     char *const name = new_name(path);
     void *const handle = name == NULL ? NULL : open_file(name, is_exposed, descriptor);
     if (handle == NULL)
-        (void)refuse(given, name == NULL ? strerror(errno) : dlerror());
+        (void)refuse(given, name == NULL ? strerror(errno) : reason_of(*descriptor));
     free(name);
     return handle;
 }

@@ -81,15 +81,32 @@ void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE])
     free(buffer);
 }
 
+/* Reads the next user of the system into `entry`. Returns 0, ENOENT after the last one, or another error. */
+static int next_user(struct passwd *entry, char *buffer)
+{
+    struct passwd *found = NULL;
+#ifdef __GLIBC__
+    return getpwent_r(entry, buffer, USER_SIZE, &found);
+#else /* musl has no getpwent_r() */
+    (void)buffer;
+    errno = 0;
+    found = getpwent();
+    if (found == NULL)
+        return errno == 0 ? ENOENT : errno;
+    *entry = *found;
+    return 0;
+#endif
+}
+
 /* Whether a group is the primary one of another user, who is not among its members then; in doubt it is. */
 static bool is_of_others(gid_t group, uid_t user)
 {
     char *const buffer = malloc(USER_SIZE);
     bool is_found = buffer == NULL;
-    struct passwd entry, *found = &entry;
+    struct passwd entry;
     setpwent();
     while (!is_found) {
-        const int error = getpwent_r(&entry, buffer, USER_SIZE, &found);
+        const int error = next_user(&entry, buffer);
         if (error == ENOENT)
             break;
         is_found = error != 0 || (entry.pw_gid == group && entry.pw_uid != user);

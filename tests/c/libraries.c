@@ -5,25 +5,32 @@
 #include "gtstub/stub.h"
 #include "whole.h"
 
+/*
+ * The address of a symbol of the library that has this function `__program_whole`. All libraries are alike, so it is as
+ * far from the function as in the first one. By its path, which may have another file now, musl finds the library there.
+ */
+static uintptr_t find(uintptr_t function, const char *symbol)
+{
+    static void *first;
+    Dl_info info;
+    CHECK(dladdr((const void *)function, &info) != 0);
+    if (first == NULL)
+        first = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    CHECK(first != NULL);
+    return function + (uintptr_t)dlsym(first, symbol) - (uintptr_t)dlsym(first, "__program_whole");
+}
+
 /* Calls a program; returns the number that its SDFG library exports, and closes it. */
 static int flavour_of(gts_program *program)
 {
     struct whole w;
     set_up(&w);
     CHECK(program->stub->call(program, &w.args) == 0);
-    void *address;
-    memcpy(&address, &program->program, sizeof address);
-    Dl_info info;
-    CHECK(dladdr(address, &info) != 0);
-    void *const library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    CHECK(library != NULL);
-    const int *const flavour = dlsym(library, "flavour");
-    CHECK(flavour != NULL);
-    void (*clear)(void);
-    *(void **)&clear = dlsym(library, "record_clear");
+    const uintptr_t function = (uintptr_t)program->program;
+    const int flavour = *(const int *)find(function, "flavour");
     gts_close(&program);
-    clear();
-    return *flavour;
+    ((void (*)(void))find(function, "record_clear"))();
+    return flavour;
 }
 
 static int opened(const char *path)

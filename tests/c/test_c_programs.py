@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 
 import pytest
 
-from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, plain, thread
+from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, others, plain, thread
 from tests.support.calling_programs import CALLING, CallingProgram
 from tests.support.complex_programs import WAVES
 from tests.support.programs import needs
@@ -237,6 +238,29 @@ def test_libraries_that_do_not_fit(build: Build) -> None:
         (build.folder / f"{name}.c").write_text("\n".join((*lines, f"const gts_stub gts_descriptor = {descriptor};\n")))
         build.shared(f"{name}.so", f"{name}.c")
     build.run("loading.c", stubs=["whole_stub.so"])
+
+
+@others
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_contracts,
+        test_tables,
+        test_opening,
+        test_libraries_are_known_by_their_files,
+        test_life_of_a_handle,
+        test_threads,
+        test_bound_calls_and_steps,
+        test_callbacks,
+        test_profiles,
+        test_checks,
+        test_guarded_calls,
+        test_libraries_that_do_not_fit,
+    ],
+)
+def test_other_builds(build: Build, test: Callable[[Build], None]) -> None:
+    """All of it optimised at link time, or linked with musl."""
+    test(build)
 
 
 VALGRIND = ("valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite")

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,7 +41,7 @@ static size_t gts_bytes(enum fault fault, size_t count)
         gts_written(fd);                                                                                               \
     if (fault == FAULT_TORN)                                                                                           \
         gts_die();                                                                                                     \
-    gts_after(fault);                                                                                                  \
+    (void)gts_after(fault, 0, 0);                                                                                      \
     return written
 
 ssize_t write(int fd, const void *data, size_t count)
@@ -91,6 +92,17 @@ ssize_t copy_file_range(int from, off64_t *from_offset, int fd, off64_t *offset,
     WRITE("copy_file_range", fd, count, real(from, from_offset, fd, offset, bytes, flags));
 }
 
+ssize_t read(int fd, void *data, size_t count)
+{
+    REAL(read);
+    char path[PATH_MAX] = "";
+    if (gts_is_counting())
+        gts_path_of(fd, path);
+    if (gts_counts_reads(path) && gts_before(gts_enter("read", path, false)))
+        return -1;
+    return real(fd, data, count);
+}
+
 /* --- Calls on a descriptor ------------------------------------------------------------------------------------------ */
 
 #define ON_DESCRIPTOR(call, fd, work)                                                                                  \
@@ -100,8 +112,7 @@ ssize_t copy_file_range(int from, off64_t *from_offset, int fd, off64_t *offset,
     if (gts_before(fault))                                                                                             \
         return -1;                                                                                                     \
     const int result = (work);                                                                                         \
-    gts_after(fault);                                                                                                  \
-    return result
+    return gts_after(fault, result, 0)
 
 static int gts_sync(int fd, int (*real)(int))
 {
@@ -152,86 +163,98 @@ int close(int fd)
         return -1;
     }
     const int result = real(fd);
-    gts_after(fault);
-    return result;
+    gts_closed(path);
+    return gts_after(fault, result, 0);
 }
 
 /* --- Calls on paths ------------------------------------------------------------------------------------------------- */
 
-#define ON_PATH(call, directory, name, work)                                                                           \
+/* `again` is the error of the same call once more. */
+#define ON_PATH(call, directory, name, again, work)                                                                    \
     char path[PATH_MAX];                                                                                               \
     gts_path_at(directory, name, path);                                                                                \
     const enum fault fault = gts_enter(call, path, false);                                                             \
     if (gts_before(fault))                                                                                             \
         return -1;                                                                                                     \
     const int result = (work);                                                                                         \
-    gts_after(fault);                                                                                                  \
-    return result
+    if (result >= 0)                                                                                                   \
+        gts_forget_missing(path, (size_t)(strrchr(path, '/') - path));                                                 \
+    return gts_after(fault, result, again)
 
 int rename(const char *from, const char *to)
 {
     REAL(rename);
-    ON_PATH("rename", AT_FDCWD, to, real(from, to));
+    ON_PATH("rename", AT_FDCWD, to, ENOENT, real(from, to));
 }
 
 int renameat(int from_directory, const char *from, int directory, const char *to)
 {
     REAL(renameat);
-    ON_PATH("rename", directory, to, real(from_directory, from, directory, to));
+    ON_PATH("rename", directory, to, ENOENT, real(from_directory, from, directory, to));
 }
 
 int renameat2(int from_directory, const char *from, int directory, const char *to, unsigned int flags)
 {
     REAL(renameat2);
-    ON_PATH("rename", directory, to, real(from_directory, from, directory, to, flags));
+    ON_PATH("rename", directory, to, ENOENT, real(from_directory, from, directory, to, flags));
 }
 
 int link(const char *from, const char *to)
 {
     REAL(link);
-    ON_PATH("link", AT_FDCWD, to, real(from, to));
+    ON_PATH("link", AT_FDCWD, to, EEXIST, real(from, to));
 }
 
 int linkat(int from_directory, const char *from, int directory, const char *to, int flags)
 {
     REAL(linkat);
-    ON_PATH("link", directory, to, real(from_directory, from, directory, to, flags));
+    ON_PATH("link", directory, to, EEXIST, real(from_directory, from, directory, to, flags));
 }
 
 int symlink(const char *target, const char *name)
 {
     REAL(symlink);
-    ON_PATH("symlink", AT_FDCWD, name, real(target, name));
+    ON_PATH("symlink", AT_FDCWD, name, EEXIST, real(target, name));
 }
 
 int mkdir(const char *name, mode_t mode)
 {
     REAL(mkdir);
-    ON_PATH("mkdir", AT_FDCWD, name, real(name, mode));
+    ON_PATH("mkdir", AT_FDCWD, name, EEXIST, real(name, mode));
 }
 
 int mkdirat(int directory, const char *name, mode_t mode)
 {
     REAL(mkdirat);
-    ON_PATH("mkdir", directory, name, real(directory, name, mode));
+    ON_PATH("mkdir", directory, name, EEXIST, real(directory, name, mode));
+}
+
+static int gts_unlink_at(int directory, const char *name, int flags)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    gts_path_at(directory, name, from);
+    if ((flags & AT_REMOVEDIR) != 0 || !gts_is_silly(from, to))
+        return (int)syscall(SYS_unlinkat, directory, name, flags);
+    if (to[0] != '\0')
+        return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    errno = EBUSY;
+    return -1;
 }
 
 int unlink(const char *name)
 {
-    REAL(unlink);
-    ON_PATH("unlink", AT_FDCWD, name, real(name));
+    ON_PATH("unlink", AT_FDCWD, name, ENOENT, gts_unlink_at(AT_FDCWD, name, 0));
 }
 
 int unlinkat(int directory, const char *name, int flags)
 {
-    REAL(unlinkat);
-    ON_PATH("unlink", directory, name, real(directory, name, flags));
+    ON_PATH("unlink", directory, name, ENOENT, gts_unlink_at(directory, name, flags));
 }
 
 int rmdir(const char *name)
 {
     REAL(rmdir);
-    ON_PATH("rmdir", AT_FDCWD, name, real(name));
+    ON_PATH("rmdir", AT_FDCWD, name, ENOENT, real(name));
 }
 
 static int gts_open_at(int directory, const char *name, int flags, mode_t mode)
@@ -240,11 +263,28 @@ static int gts_open_at(int directory, const char *name, int flags, mode_t mode)
     return (int)result;
 }
 
+/* A directory that is opened is read anew. */
+static int gts_look_at(int directory, const char *name, int flags, mode_t mode)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    gts_path_at(directory, name, path);
+    if (gts_is_missing(path) || (gts_counts_reads(path) && gts_before(gts_enter("look", path, false))))
+        return -1;
+    const int result = gts_open_at(directory, name, flags, mode);
+    if (result < 0 && errno == ENOENT)
+        gts_note_missing(path);
+    else if (result >= 0 && fstat(result, &status) == 0 && S_ISDIR(status.st_mode))
+        gts_forget_missing(path, strlen(path));
+    return result;
+}
+
 static int gts_create_at(int directory, const char *name, int flags, mode_t mode)
 {
     if ((flags & O_CREAT) == 0)
-        return gts_open_at(directory, name, flags, mode);
-    ON_PATH("open", directory, name, gts_open_at(directory, name, flags, mode));
+        return gts_is_counting() ? gts_look_at(directory, name, flags, mode)
+                                 : gts_open_at(directory, name, flags, mode);
+    ON_PATH("open", directory, name, 0, gts_open_at(directory, name, flags, mode));
 }
 
 /* Also the mode of a temporary file, O_TMPFILE, is the last argument. */

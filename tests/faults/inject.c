@@ -10,6 +10,9 @@
  *   after        the process is killed after the call
  *   power        as `after`, and what was not fsynced is lost: such a file is empty afterwards
  *   stop         the process stops before the call, until somebody continues it
+ *   estale       the call fails: what it was about has been removed on the server of a network file system
+ *   lost         the call is done, and says that it failed, as it does when the answer of a server was lost and the
+ *                client has asked it again: a file that was renamed or removed is missing, a new one is there already
  *
  * to call number GTS_INJECT_AT (from 1; every later one too where GTS_INJECT_STAYS is set), or, where GTS_INJECT_ONE_IN
  * is set instead, to one call of so many, picked at random from GTS_INJECT_SEED and the process id. Only then are calls
@@ -38,8 +41,8 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-static const char *const gts_fault_names[FAULT_COUNT] = {"-",      "enospc", "eio",   "short", "torn",
-                                                         "before", "after",  "power", "stop"};
+static const char *const gts_fault_names[FAULT_COUNT] = {"-",     "enospc", "eio",  "short",  "torn", "before",
+                                                         "after", "power",  "stop", "estale", "lost"};
 
 static struct {
     char below[PATH_MAX];
@@ -157,8 +160,9 @@ enum fault gts_enter(const char *call, const char *path, bool has_bytes)
 void gts_written(int fd)
 {
     struct stat status;
-    if (gts_set.below_length == 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return;
+    const bool is_power = gts_set.fault == FAULT_POWER || (gts_set.fault == FAULT_NONE && gts_set.one_in > 0);
+    if (gts_set.below_length == 0 || !is_power || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return; /* what is emptied stays open meanwhile */
     pthread_mutex_lock(&gts_lock);
     size_t i = 0;
     while (i < gts_dirty_count && (gts_dirty[i].device != status.st_dev || gts_dirty[i].inode != status.st_ino))
@@ -199,20 +203,24 @@ bool gts_before(enum fault fault)
         gts_die();
     if (fault == FAULT_STOP)
         (void)raise(SIGSTOP);
-    if (fault == FAULT_ENOSPC || fault == FAULT_EIO) {
-        errno = fault == FAULT_EIO ? EIO : ENOSPC;
+    if (fault == FAULT_ENOSPC || fault == FAULT_EIO || fault == FAULT_ESTALE) {
+        errno = fault == FAULT_EIO ? EIO : fault == FAULT_ESTALE ? ESTALE : ENOSPC;
         return true;
     }
     return false;
 }
 
-void gts_after(enum fault fault)
+int gts_after(enum fault fault, int result, int again)
 {
     if (fault == FAULT_POWER)
         for (size_t i = 0; i < gts_dirty_count; ++i)
             (void)!syscall(SYS_ftruncate, gts_dirty[i].fd, 0L);
     if (fault == FAULT_POWER || fault == FAULT_AFTER)
         gts_die();
+    if (fault != FAULT_LOST || result != 0 || again == 0)
+        return result;
+    errno = again;
+    return -1;
 }
 
 bool gts_is_counting(void)

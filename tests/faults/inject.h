@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The runtime has functions of such names too, and must find its own. */
 #pragma GCC visibility push(hidden)
@@ -18,6 +19,8 @@ enum fault {
     FAULT_AFTER,
     FAULT_POWER,
     FAULT_STOP,
+    FAULT_ESTALE,
+    FAULT_LOST,
     FAULT_COUNT,
 };
 
@@ -38,14 +41,30 @@ enum fault gts_enter(const char *call, const char *path, bool has_bytes);
 /* Does what happens before a call: true where it has failed, with errno. */
 bool gts_before(enum fault fault);
 
-/* Does what happens after a call. */
-void gts_after(enum fault fault);
+/* Does what happens after a call that has returned `result`. `again` is the error of the same call once more. */
+int gts_after(enum fault fault, int result, int again);
 
 _Noreturn void gts_die(void);
 
 /* Remember that a file was written, was fsynced. */
 void gts_written(int fd);
 void gts_synced(int fd);
+
+/* nfs.c: whether reads of a file are calls that may go wrong. */
+bool gts_counts_reads(const char *path);
+
+/* Whether a name is known to be missing: true with errno. */
+bool gts_is_missing(const char *path);
+void gts_note_missing(const char *path);
+
+/* Forgets the missing names of a directory, whose path has this length. */
+void gts_forget_missing(const char *directory, size_t length);
+
+/* Whether a file that is to be removed is open, and its new path; an empty one if it has been renamed before. */
+bool gts_is_silly(const char *path, char to[PATH_MAX]);
+
+/* Does what follows when a file that was removed is no longer open. */
+void gts_closed(const char *path);
 
 #pragma GCC visibility pop
 

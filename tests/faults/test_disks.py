@@ -7,6 +7,7 @@ import resource
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,41 @@ def test_read_only_file_system(workshop: Workshop, tmp_path: Path, has_entry: bo
     ended = mounting(script, workshop, root)
     check_read_only(ended, root, has_entry)
     invariants.check(workshop, root, None, before)
+
+
+MISSING = """if True:
+    import sys
+    from pathlib import Path
+    from gtstub.cache.lookup import Request
+    from gtstub.cache.store import Cache
+    from gtstub.errors import CacheError
+    try:
+        print(Request("prog", {}, {}, Cache(Path(sys.argv[1]))).find())
+    except CacheError as error:
+        print(error)
+"""
+
+
+def test_mounted_noexec(workshop: Workshop, tmp_path: Path) -> None:
+    """An entry cannot be loaded, and what is missing is not built to find that out; a list of programs is built."""
+    root = tmp_path / "cache"
+    root.mkdir()
+    find = shlex.join([sys.executable, "-c", MISSING, str(root)])
+    script = f"""
+        mount -t tmpfs -o noexec,mode=755 none "$root" || exit 99
+        {find}; GTSTUB_MODE=Build {find}
+        $build
+    """
+    ended = mounting(script, workshop, root)
+    assert ended.output == (
+        f"No program can be loaded from the cache '{root}': its file system is mounted with the option noexec. Name a"
+        " directory on another file system in GTSTUB_CACHE_DIR.\nNone\n"
+    )
+    assert ended.errors.rstrip().endswith(
+        f"RuntimeError: Cannot load library '{root / key_of(0)}/prog_stub.so': its file system is mounted with the"
+        " option noexec, so no library can be loaded from there; name a directory on another file system in"
+        " GTSTUB_CACHE_DIR, or copy the directory of the library to one."
+    )
 
 
 @pytest.mark.parametrize("has_entry", [True, False])

@@ -55,7 +55,7 @@ class Workshop:
             directory.mkdir(parents=True)
             library.rename(directory / library.name)
             (directory / stub.name).hardlink_to(stub)
-        self.inject = _preload(folder / "inject.so", "inject.c", "calls.c")
+        self.inject = _preload(folder / "inject.so", "inject.c", "calls.c", "nfs.c")
         self.clock = _preload(folder / "clock.so", "clock.c")
 
     def command(self, root: Path, *numbers: int, builds: Path | None = None) -> list[str]:

@@ -41,12 +41,16 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 ADDRESS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
 THREAD = ("-fsanitize=thread", "-g", "-O1")
 PLAIN = ("-g", "-O1")
+LTO = ("-O2", "-flto")
 
 BUILDS = {
     "gcc-address": ("gcc", *ADDRESS),
     "clang-address": ("clang", *ADDRESS),
     "gcc-thread": ("gcc", *THREAD),
     "gcc-plain": ("gcc", *PLAIN),
+    "gcc-lto": ("gcc", *LTO),
+    "clang-lto": ("clang", *LTO),
+    "musl": ("musl-gcc", *PLAIN),
 }
 
 PROGRAMS = (
@@ -124,6 +128,7 @@ def works(command: Sequence[str], folder: Path) -> bool:
 
 address = pytest.mark.parametrize("build", ["gcc-address", "clang-address"], indirect=True)
 thread = pytest.mark.parametrize("build", ["gcc-thread"], indirect=True)
+others = pytest.mark.parametrize("build", ["gcc-lto", "clang-lto", "musl"], indirect=True)
 plain = pytest.mark.parametrize("build", ["gcc-plain"], indirect=True)
 
 WHOLE = ("./whole_stub.so", "./libwhole.so")

@@ -16,6 +16,7 @@ PACKAGES = {
     "clang": "clang libclang-rt-dev",
     "clang++": "clang",
     "g++": "g++",
+    "musl-gcc": "musl-tools",
     "mpirun": "openmpi-bin libopenmpi-dev",
     "ninja": "ninja-build",
     "nm": "binutils",

@@ -73,7 +73,7 @@ class PendingEntry(Future[Entry]):
         """Begins to build, unless another process builds the entry. Raises the errors of lowering."""
         if not (self._lowering.is_free() and self._building.is_free() and self._lowering.claim(self._claim)):
             return False
-        self._go_on(self._cache.find(self.key))
+        self._go_on(self._cache.find_anew(self.key))
         return True
 
     def _go_on(self, entry: Entry | None) -> None:

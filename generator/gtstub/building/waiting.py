@@ -119,7 +119,7 @@ class Waiter:
             self._was_free, self._generations = is_free, max(generations, self._generations)
             if is_free and time.monotonic() >= self._deadline and self.watches[0].claim(held):
                 # Another process may have published it since the last poll.
-                if (entry := self.cache.find(self.key)) is None:
+                if (entry := self.cache.find_anew(self.key)) is None:
                     builds.note(News("claimed", self.key))
                 return entry
             if held_watch is not None and time.monotonic() - self._begin >= progress.LONG:

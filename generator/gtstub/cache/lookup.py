@@ -13,6 +13,7 @@ from gtstub import ranks, settings
 from gtstub.cache.counts import HITS, count
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import make_key
+from gtstub.cache.mounts import check_loadable
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.temporary import writable
 from gtstub.cache.wording import sentence
@@ -55,13 +56,19 @@ class Request:
         return any((layer / self.key).exists() for layer in self.cache.layers)
 
     def find(self) -> Entry | None:
-        """The entry, or None if it must be built. In mode Run, a missing entry is a CacheError."""
+        """
+        The entry, or None if it must be built. In mode Run, a missing entry is a CacheError; in mode BuildAndRun, one
+        that could be built and not be loaded.
+        """
         with spans.span("lookup", self.key):
             entry = self.cache.find(self.key)
         if settings.mode() == settings.Mode.RUN:
             if entry is None:
                 raise self._refusal()
-        elif entry is not None and ranks.current().rank == 0:  # A thousand ranks would wait for each other's bytes.
+        elif entry is None:
+            if settings.mode() == settings.Mode.BUILD_AND_RUN:
+                check_loadable(self.cache.root)
+        elif ranks.current().rank == 0:  # A thousand ranks would wait for each other's bytes.
             count(self.cache.root, HITS)
         return entry
 

@@ -74,6 +74,15 @@ class Cache:
             return entry
         return None
 
+    def find_anew(self, key: str) -> Entry | None:
+        """
+        Does the same for a process that has looked before. A client of NFS remembers for up to a minute that a name was
+        missing, but not beyond the next time that the directory of the name is opened.
+        """
+        with suppress(OSError), opened(self.root):
+            pass
+        return self.find(key)
+
     def entries(self) -> Iterator[Entry]:
         """All entries, whole or not, layer by layer."""
         for layer in self.layers:
@@ -189,8 +198,15 @@ def _sync(path: Path) -> None:
 
 def _rename(directory: Path, place: Path) -> bool:
     """Renames an entry; False if the key is taken."""
+    own = directory.stat()
     try:
         directory.rename(place)
+    except FileNotFoundError:
+        # A server of NFS whose answer was lost is asked again, and has no longer what it has renamed.
+        with suppress(OSError):
+            if os.path.samestat(own, place.stat()):
+                return True
+        raise
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise

@@ -27,7 +27,8 @@ def doctor() -> Answer:
     """
     Check the software of this machine and its caches.
 
-    The exit code is 1 if something is missing that gtstub needs, or if others can write to a layer of the cache.
+    The exit code is 1 if something is missing that gtstub needs, or if no program can be loaded from a layer of the
+    cache: others can write it, or its file system is mounted with the option noexec.
     """
     from gtstub.frameworks.dace.dace_config import configuration
     from gtstub.toolchain.doctor import checks
@@ -43,20 +44,22 @@ def doctor() -> Answer:
 def _layers() -> Iterator[Check]:
     """A check of each layer of the cache that exists, and of its code paths: whether entries are loaded from there."""
     from gtstub.cache.inventory import code_paths
+    from gtstub.cache.mounts import check_loadable
     from gtstub.cache.store import open_cache
     from gtstub.cache.trust import check_root
-    from gtstub.errors import TrustError
+    from gtstub.errors import CacheError
     from gtstub.toolchain.doctor import Check
 
     for layer in open_cache().layers:
         for place in (layer, *(layer / name for name in code_paths(layer))):
             try:
                 check_root(place)
+                check_loadable(place)
             except FileNotFoundError:
                 continue
             except OSError as error:
                 yield Check(CACHE, ok=False, found=str(place), advice=f"It cannot be read: {error.strerror}.")
-            except TrustError as error:
+            except CacheError as error:
                 yield Check(CACHE, ok=False, found=str(place), advice=str(error))
             else:
                 yield Check(CACHE, ok=True, found=str(place))
