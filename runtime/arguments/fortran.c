@@ -17,6 +17,13 @@ int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent)
     return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "must be allocated or associated.");
 }
 
+int gts_refuse_descriptor(gts_program *self, uint32_t leaf)
+{
+    return GTS_REFUSE(self, &self->stub->leaves[leaf], GTS_TYPE_ERROR,
+                      "has the descriptor of another Fortran compiler: compile the stub with the ISO_Fortran_binding.h "
+                      "of the host's compiler.");
+}
+
 int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank)
 {
     const gts_array array = {.dtype = dtype, .device = self->stub->leaves[leaf].device, .rank = (int16_t)rank};

@@ -140,6 +140,16 @@ int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
                               "is missing, or is not allocated or associated.");
 }
 
+int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name)
+{
+    if (granule == NULL)
+        return gts_granule_refuse_closed();
+    return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                         "Array '%s' of granule '%s' has the descriptor of another Fortran compiler: compile the "
+                         "granule with the ISO_Fortran_binding.h of the host's compiler.",
+                         name, granule->descriptor->name);
+}
+
 int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis)
 {
     if (granule == NULL)

@@ -287,15 +287,13 @@ def test_code_of_another_version_of_the_binary_interface(tiny: Exported, tmp_pat
 # --- Fortran ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def fortran_host(tiny: Exported, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fortran")
+def build_fortran_host(tiny: Exported, folder: Path, *flags_of_c: str | Path) -> Path:
     flags = ("-g", "-O1", "-Wall", "-Wextra", "-Werror")
     code = tiny.folder / "tiny_granule.c"
     modules = [FOLDER / "fortran" / f"{module}.f90" for module in MODULES]
     runtime = LIBRARIES / SONAME
     for command in (
-        ("gcc", *WARNINGS, *flags, "-DGTS_FORTRAN", "-I", INCLUDE, "-c", code, "-o", "tiny_granule.o"),
+        ("gcc", *WARNINGS, *flags, "-DGTS_FORTRAN", "-I", INCLUDE, *flags_of_c, "-c", code, "-o", "tiny_granule.o"),
         (
             *("gfortran", "-std=f2018", "-fcheck=all", *flags, *modules, tiny.folder / "tiny_granule.f90"),
             *(HERE / "host.f90", "tiny_granule.o", runtime, f"-Wl,-rpath,{runtime.parent}", "-o", "host"),
@@ -304,6 +302,11 @@ def fortran_host(tiny: Exported, tmp_path_factory: pytest.TempPathFactory) -> Pa
         done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     return folder / "host"
+
+
+@pytest.fixture(scope="module")
+def fortran_host(tiny: Exported, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_fortran_host(tiny, tmp_path_factory.mktemp("fortran"))
 
 
 def run_fortran(host: Path, scenario: str, folder: Path, *files: Path) -> subprocess.CompletedProcess[str]:
@@ -337,3 +340,16 @@ def test_an_error_that_nobody_asks_for_stops_the_fortran_host(fortran_host: Path
     assert done.returncode == 1
     assert done.stderr.startswith("ERROR STOP ")
     assert f"the file '{tmp_path}/kept.bin' cannot be opened: No such file or directory." in done.stderr
+
+
+@needs("gfortran")
+def test_a_granule_for_another_fortran_compiler_is_refused(tiny: Exported, tmp_path: Path) -> None:
+    layouts = HERE.parent / "fortran" / "layouts"
+    host = build_fortran_host(tiny, tmp_path, "-I", layouts, "-DLAYOUT=FLANG_19")
+    (tmp_path / "input").write_bytes(input_of(Model()))
+    done = run_fortran(host, "run", tiny.folder, tmp_path / "input", tmp_path / "output")
+    assert done.stderr.startswith(
+        "ERROR STOP Array 'u' of granule 'tiny' has the descriptor of another Fortran compiler: compile the granule with "
+        "the ISO_Fortran_binding.h of the host's compiler.\n"
+    )
+    assert (tmp_path / "output").read_bytes() == b""

@@ -42,6 +42,8 @@ static inline int gts_fortran_read(gts_program *self, uint32_t leaf, const CFI_c
         return gts_refuse_index_base(self, leaf);
     if (found == NULL || found->base_addr == NULL)
         return gts_refuse_missing(self, leaf, found == NULL);
+    if (!gts_fortran_is_native(found))
+        return gts_refuse_descriptor(self, leaf);
     const gts_dtype dtype = gts_fortran_dtype(found->type, contract->dtype);
     if (dtype != contract->dtype || found->rank != contract->rank)
         return gts_refuse_type(self, leaf, dtype, found->rank);
@@ -115,7 +117,10 @@ static inline int gts_fortran_check(gts_program *self, const CFI_cdesc_t *const 
     return 0;
 }
 
-/* Returns the error of this call in `stat` and `errmsg`, or stops the process if there is no `stat`. */
+/*
+ * Returns the error of this call in `stat` and `errmsg`, or stops the process if there is no `stat`. The members of
+ * `errmsg` that are used are in the same place in the descriptors of all compilers.
+ */
 static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *stat, const CFI_cdesc_t *errmsg)
 {
     const gts_error error = *gts_last_error(self);

@@ -20,6 +20,8 @@ static inline int gts_fortran_granule_read(gts_granule *granule, const gts_granu
         const CFI_cdesc_t *const from = found[argument];
         if (from == NULL || from->base_addr == NULL)
             return gts_granule_refuse_missing(granule, argument);
+        if (!gts_fortran_is_native(from))
+            return gts_granule_refuse_descriptor(granule, descriptor->arrays[i].name);
         gts_array *const to = &arrays[argument++];
         const gts_dtype dtype = gts_fortran_dtype(from->type, descriptor->arrays[i].dtype);
         const int64_t size = (int64_t)gts_dtype_size(descriptor->arrays[i].dtype);
@@ -40,6 +42,8 @@ static inline int gts_fortran_granule_get(const gts_granule *granule, const char
     gts_array array;
     if (gts_granule_array(granule, name, &array) != 0)
         return -1;
+    if (pointer->version != CFI_VERSION)
+        return gts_granule_refuse_descriptor(granule, name);
     if (gts_fortran_dtype(pointer->type, array.dtype) != array.dtype || pointer->rank != array.rank)
         return gts_granule_refuse_pointer(granule, name, gts_fortran_dtype(pointer->type, array.dtype), pointer->rank);
     pointer->base_addr = array.data;

@@ -151,6 +151,15 @@ GTS_EXPORT void gts_granule_count_as_fortran(gts_granule *granule);
 GTS_EXPORT int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument);
 
 /**
+ * Refuses an array or a pointer of a Fortran host whose compiler is not the one that the granule was compiled for.
+ *
+ * @param granule  open, or NULL
+ * @param name     of the array
+ * @return -1
+ */
+GTS_EXPORT int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name);
+
+/**
  * Refuses an array of a Fortran host whose stride is no multiple of its element size.
  *
  * @param granule   open

@@ -345,6 +345,7 @@ GTS_EXPORT int gts_set_lower_bounds(gts_program *self, const char *argument, con
 
 /* For gtstub/fortran.h, which checks descriptors. */
 GTS_EXPORT GTS_COLD int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent);
+GTS_EXPORT GTS_COLD int gts_refuse_descriptor(gts_program *self, uint32_t leaf);
 GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
 GTS_EXPORT GTS_COLD int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t extent, int64_t bytes);
 GTS_EXPORT GTS_COLD int gts_refuse_index_base(gts_program *self, uint32_t leaf);
