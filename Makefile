@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan valgrind browser
-.PHONY: picture bench gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
+.PHONY: picture bench gpu wheel bounds fuzz weaken wheel-test release generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
 
@@ -18,7 +18,7 @@ BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch] \
     tests/fortran/*.c tests/bounds/*.c tests/frameworks/dace/*.c tests/gpu/fake/*.[ch] tests/cmake/project/*.c* \
-    examples/*/*.c tests/granule/*.c)
+    examples/*/*.c tests/granule/*.c tests/weak_memory/*.[ch])
 
 # Ends a recipe if WHAT is no word of the list.
 one_of = @[ "$(words $(WHAT))" -le 1 -a "$(filter $(or $(WHAT),$(firstword $(1))),$(1))" ] || \
@@ -230,6 +230,9 @@ soak: .venv/.gtstub ## kill processes and fail system calls around one cache for
 
 fuzz: .venv/.gtstub ## hand 100,000 changed archives, entries, claims, recordings and signatures to gtstub (ARGS='--seed 2')
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+weaken: .venv/.gtstub ## make each memory order of the runtime weaker in turn, and say which test finds it (ARGS='is_busy')
+	$(BIN)/python -m tests.weak_memory.weaken $(ARGS)
 
 bounds: .venv/.gtstub ## judge the bounds of all programs of the tests and of icon4py in guarded memory (half an hour)
 	GTSTUB_BOUNDS_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/bounds $(ARGS)

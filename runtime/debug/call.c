@@ -108,7 +108,7 @@ static int before(gts_program *self)
     const bool synchronizes = self->runtime->gpu.synchronizes;
     gts_checks *checks = __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
     int status = 0;
-    for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_ACQUIRE)) {
+    for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED)) {
         gts_checked *const checked = gts_checked_find(self, checks);
         if (checked == NULL) {
             status = GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");

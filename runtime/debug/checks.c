@@ -25,8 +25,8 @@ gts_checks *gts_checks_begin(const char *text)
         return NULL;
     (void)pthread_mutex_lock(&lock);
     self->outer = __atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED);
-    __atomic_store_n(&gts_checks_running, self, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&gts_checks_running, self, __ATOMIC_RELEASE);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&lock);
     return self;
 }
@@ -38,8 +38,8 @@ static void take_off(gts_checks *self)
     while (*link != NULL && *link != self)
         link = &(*link)->outer;
     if (*link != NULL) {
-        __atomic_store_n(link, self->outer, __ATOMIC_SEQ_CST);
-        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(link, self->outer, __ATOMIC_RELEASE);
+        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -90,7 +90,7 @@ void gts_checks_inherit(void)
     gts_maps_forget();
     for (gts_checks *checks = gts_checks_running; checks != NULL; checks = checks->outer) {
         checks->has_met = checks->has_selected = false; /* the parent warns of its own calls */
-        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
     }
 }
 

@@ -27,11 +27,18 @@ size_t gts_page_size(void)
 static unsigned int watchers;
 static struct sigaction before; /* what was done with SIGSEGV before there were watchers */
 
+/* Whether memory has an address. It is not enough that both ends fit: they may be of the memory before and after. */
+static bool has(const gts_pages *pages, uintptr_t address)
+{
+    const uintptr_t end = __atomic_load_n(&pages->end, __ATOMIC_ACQUIRE);
+    const uintptr_t begin = __atomic_load_n(&pages->begin, __ATOMIC_ACQUIRE);
+    return address >= begin && address < end && __atomic_load_n(&pages->end, __ATOMIC_RELAXED) == end;
+}
+
 static gts_pages *find(uintptr_t address)
 {
     gts_pages *pages = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
-    while (pages != NULL && (address < __atomic_load_n(&pages->begin, __ATOMIC_ACQUIRE) ||
-                             address >= __atomic_load_n(&pages->end, __ATOMIC_ACQUIRE)))
+    while (pages != NULL && !has(pages, address))
         pages = pages->next;
     return pages;
 }
@@ -141,8 +148,8 @@ gts_pages *gts_pages_reserve(size_t size, size_t most)
     if (self != NULL) {
         self->is_taken = true;
         self->count = 0;
+        __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE); /* while `end` is 0 */
         __atomic_store_n(&self->end, (uintptr_t)memory + size, __ATOMIC_RELEASE);
-        __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE);
     }
     (void)pthread_mutex_unlock(&lock);
     if (self == NULL)
@@ -156,8 +163,7 @@ void gts_pages_release(gts_pages *self)
         return;
     (void)pthread_mutex_lock(&lock);
     const uintptr_t begin = self->begin, end = self->end;
-    __atomic_store_n(&self->end, 0, __ATOMIC_RELEASE); /* first, so that no address is between them */
-    __atomic_store_n(&self->begin, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&self->end, 0, __ATOMIC_RELAXED); /* no address is below it */
     self->is_taken = false;
     (void)munmap((void *)begin, end - begin);
     (void)pthread_mutex_unlock(&lock);
@@ -181,5 +187,5 @@ bool gts_pages_close(uintptr_t begin, uintptr_t end)
 
 size_t gts_pages_count(const gts_pages *self)
 {
-    return __atomic_load_n(&self->count, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&self->count, __ATOMIC_RELAXED);
 }

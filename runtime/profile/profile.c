@@ -128,7 +128,7 @@ static void time_step(const gts_step *step, size_t position, uint64_t begin)
 {
     const uint64_t end = gts_clock_ns();
     (void)pthread_mutex_lock(&lock);
-    gts_profile *profile = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
+    gts_profile *profile = __atomic_load_n(&running, __ATOMIC_RELAXED);
     while (profile != NULL && profile->begin > begin)
         profile = profile->outer;
     gts_step_times *const times = profile == NULL ? NULL : gts_step_times_find(&profile->steps, step);
@@ -144,7 +144,7 @@ static void free_step(const gts_step *step)
     if (!gts_step_is_timed())
         return;
     (void)pthread_mutex_lock(&lock);
-    gts_profile *profile = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
+    gts_profile *profile = __atomic_load_n(&running, __ATOMIC_RELAXED);
     for (; profile != NULL; profile = profile->outer)
         gts_step_times_release(&profile->steps, step->id);
     if (reporting != NULL)
@@ -193,12 +193,12 @@ gts_profile *gts_profile_begin(void)
     if (profile == NULL)
         return NULL;
     (void)pthread_mutex_lock(&lock);
-    profile->outer = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
-    profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
+    profile->outer = __atomic_load_n(&running, __ATOMIC_RELAXED);
+    profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     profile->begin = gts_clock_ns();
-    __atomic_store_n(&running, profile, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_add(&gts_step_timers, 1, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&running, profile, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&gts_step_timers, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&lock);
     return profile;
 }
@@ -241,10 +241,10 @@ static void collect(gts_program *program, void *context)
 static void end_innermost(uint64_t patience)
 {
     (void)pthread_mutex_lock(&lock);
-    gts_profile *const profile = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&running, profile->outer, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_sub(&gts_step_timers, 1, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    gts_profile *const profile = __atomic_load_n(&running, __ATOMIC_RELAXED);
+    __atomic_store_n(&running, profile->outer, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_sub(&gts_step_timers, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
     reporting = profile;
     (void)pthread_mutex_unlock(&lock);
     gts_loaded_visit(collect, &(destination){profile, patience});
@@ -261,7 +261,7 @@ static void end_innermost(uint64_t patience)
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) {
+    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED)) {
         /* It belongs to the parent, which ends its own copy. */
         profile->times = NULL;
         profile->steps = NULL;
@@ -284,7 +284,7 @@ char *gts_profile_end(gts_profile *profile)
 /* Forgets all profiles in a forked child, because they belong to the parent. */
 static void forget(void)
 {
-    __atomic_store_n(&running, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&running, NULL, __ATOMIC_RELAXED);
     reporting = NULL;
 }
 
@@ -307,7 +307,7 @@ static bool may_end(void)
 static void write_report(void)
 {
     gts_profile *const profile = whole_process.profile;
-    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST) || !may_end())
+    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED) || !may_end())
         return;
     while (!profile->has_ended)
         end_innermost(PATIENCE_NS);

@@ -48,7 +48,7 @@ extern gts_graph *gts_stream_capturing __attribute__((visibility("hidden")));
 /* Whether a graph captures calls, in any thread. */
 static inline bool gts_graph_captures(void)
 {
-    return __atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE) != NULL;
+    return __atomic_load_n(&gts_stream_capturing, __ATOMIC_RELAXED) != NULL;
 }
 
 /* ---- graph.c --------------------------------------------------------------------------------------------------- */

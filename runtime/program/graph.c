@@ -36,7 +36,7 @@ static GTS_COLD int refuse(const gts_cuda *cuda, const char *what, int error)
 
 static bool captures_here(void)
 {
-    const gts_graph *const graph = __atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE);
+    const gts_graph *const graph = __atomic_load_n(&gts_stream_capturing, __ATOMIC_RELAXED);
     return graph != NULL && graph == begun_here;
 }
 
@@ -114,12 +114,18 @@ static void look_closely(gts_program *self, void *unused)
 
 /* ---- Capturing ------------------------------------------------------------------------------------------------- */
 
-/* Ends the capture, whether it succeeded or not, and restores the stream of all programs. */
+/* Restores the stream of all programs, and lets another graph begin, which finds that stream. */
+static void leave(const gts_graph *self)
+{
+    (void)gts_stream_set_current(self->before);
+    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
+}
+
+/* Ends the capture, whether it succeeded or not. */
 static int stop(gts_graph *self, void **graph)
 {
     const int error = self->cuda->stream_end_capture(self->stream, graph);
-    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
-    (void)gts_stream_set_current(self->before);
+    leave(self);
     return error;
 }
 
@@ -134,14 +140,15 @@ int gts_graph_begin(gts_graph **graph)
     gts_graph *const self = calloc(1, sizeof *self);
     if (self == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be captured: out of memory.");
-    *self = (gts_graph){.cuda = cuda, .before = gts_stream(NULL)};
+    self->cuda = cuda;
     gts_graph *none = NULL;
-    if (!__atomic_compare_exchange_n(&gts_stream_capturing, &none, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    if (!__atomic_compare_exchange_n(&gts_stream_capturing, &none, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         free(self);
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "A graph cannot be captured while another one is being captured.");
     }
     begun_here = self;
+    self->before = gts_stream(NULL);
     (void)pthread_mutex_lock(&lock);
     self->next = graphs;
     graphs = self;
@@ -154,11 +161,10 @@ int gts_graph_begin(gts_graph **graph)
         *graph = self;
         return 0;
     }
-    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
     if (error != 0)
         (void)refuse(cuda, "captured", error);
     const gts_error reason = gts_own_error;
-    (void)gts_stream_set_current(self->before);
+    leave(self);
     gts_graph *failed = self;
     gts_graph_free(&failed);
     gts_own_error = reason;
@@ -168,7 +174,7 @@ int gts_graph_begin(gts_graph **graph)
 int gts_graph_end(gts_graph *graph)
 {
     void *captured = NULL;
-    if (__atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE) != graph)
+    if (__atomic_load_n(&gts_stream_capturing, __ATOMIC_RELAXED) != graph)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The capture of a graph has already ended.");
     int error = stop(graph, &captured);
     if (error != 0)
@@ -204,7 +210,7 @@ void gts_graph_free(gts_graph **graph)
     *graph = NULL;
     if (self == NULL)
         return;
-    if (__atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE) == self) {
+    if (__atomic_load_n(&gts_stream_capturing, __ATOMIC_RELAXED) == self) {
         void *captured = NULL;
         if (stop(self, &captured) == 0)
             (void)self->cuda->graph_destroy(captured);
@@ -229,5 +235,5 @@ void gts_graph_free(gts_graph **graph)
 void gts_graph_forget(void)
 {
     graphs = NULL;
-    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELAXED);
 }

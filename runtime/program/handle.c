@@ -12,7 +12,7 @@
 int gts_handle_end(gts_program *self)
 {
     void *const sdfg = self->sdfg;
-    self->sdfg = NULL;
+    __atomic_store_n(&self->sdfg, NULL, __ATOMIC_RELAXED); /* before its address is free: after_map() compares it */
     if (sdfg == NULL)
         return 0;
     if (self->stub->device != GTS_CPU)
@@ -55,7 +55,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
         return -1;
     self->runtime->has_new_handle = true;
     const uint64_t begin = gts_clock_ns();
-    self->sdfg = stub->init(self);
+    __atomic_store_n(&self->sdfg, stub->init(self), __ATOMIC_RELAXED);
     gts_observe_span("init", stub->name, begin);
     if (self->sdfg == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,

@@ -5,7 +5,7 @@
 #include "base/refuse.h"
 #include "program/private.h"
 
-/* Of all programs that have none of their own. */
+/* Of all programs that have none of their own. Any thread may set it while another one loads a program. */
 static void *process_stream;
 
 gts_graph *gts_stream_capturing;
@@ -110,7 +110,7 @@ static void follow(gts_program *self, void *status)
     if (self->stub->device == GTS_CPU || self->runtime->gpu.has_own_stream ||
         (!is_called_here && gts_enter_open(self) != 0))
         return;
-    if (set_stream(self, process_stream) != 0) {
+    if (set_stream(self, gts_stream(NULL)) != 0) {
         gts_own_error = self->error;
         *(int *)status = -1;
     }
@@ -120,26 +120,25 @@ static void follow(gts_program *self, void *status)
 
 int gts_stream_set_current(void *stream)
 {
-    void *const before = process_stream;
+    void *const before = __atomic_exchange_n(&process_stream, stream, __ATOMIC_RELAXED);
     int status = 0;
-    process_stream = stream;
     gts_loaded_visit(follow, &status);
     if (status != 0) {
         int ignored;
-        process_stream = before;
+        __atomic_store_n(&process_stream, before, __ATOMIC_RELAXED);
         gts_loaded_visit(follow, &ignored);
     }
     return status;
 }
 
-/* Sets the stream of a program to *stream, which is read when the program has been entered. */
-static int set_stream_of(gts_program *program, void *const *stream, bool is_own)
+/* Sets the stream of a program to its own one or, once the program has been entered, to that of all programs. */
+static int set_stream_of(gts_program *program, void *stream, bool is_own)
 {
     if (gts_enter_open(program) != 0)
         return -1;
     const int status = program->stub->device == GTS_CPU
                            ? GTS_REFUSE_PROGRAM(program, GTS_VALUE_ERROR, "runs on the CPU and has no stream.")
-                           : set_stream(program, *stream);
+                           : set_stream(program, is_own ? stream : gts_stream(NULL));
     if (status == 0)
         program->runtime->gpu.has_own_stream = is_own;
     gts_leave(program);
@@ -149,7 +148,7 @@ static int set_stream_of(gts_program *program, void *const *stream, bool is_own)
 int gts_set_stream(gts_program *program, void *stream)
 {
     if (program != NULL)
-        return set_stream_of(program, &stream, true);
+        return set_stream_of(program, stream, true);
     if (gts_graph_captures())
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "The stream of all programs cannot be set while a graph is being captured.");
@@ -158,10 +157,10 @@ int gts_set_stream(gts_program *program, void *stream)
 
 int gts_reset_stream(gts_program *program)
 {
-    return set_stream_of(program, &process_stream, false);
+    return set_stream_of(program, NULL, false);
 }
 
 void *gts_stream(const gts_program *program)
 {
-    return program == NULL ? process_stream : program->runtime->gpu.stream;
+    return program == NULL ? __atomic_load_n(&process_stream, __ATOMIC_RELAXED) : program->runtime->gpu.stream;
 }

@@ -216,7 +216,7 @@ static int call_and_keep_error(gts_program *program, uint32_t leaf, const gts_ca
                                uint32_t arguments, uint32_t results)
 {
     gts_py_program *const self = gts_py_of(program);
-    if (__atomic_load_n(&program->callback_failed, __ATOMIC_ACQUIRE)) /* while this thread waited for the GIL */
+    if (self->callback_error != NULL) /* of another one, for which this thread has waited with the GIL */
         return -1;
     if (call_function(program, leaf, values, arguments, results) == 0)
         return 0;

@@ -51,7 +51,7 @@ static bool read_calls(const char *text)
 static void begin(void)
 {
     recorder.is_on = true;
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
 }
 
 /* The value of an environment variable; NULL if it is not set or empty. */

@@ -75,7 +75,7 @@ static void read_environment(void)
     pop = (int (*)(void))functions[CORE][RANGE_POP];
     is_on = push != NULL && pop != NULL;
     if (is_on)
-        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
 }
 
 static void enter(gts_program *self)

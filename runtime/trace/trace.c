@@ -137,7 +137,7 @@ static void collect(gts_program *program, void *unused)
 
 static void write_trace(void)
 {
-    if (trace.generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST))
+    if (trace.generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED))
         return;
     gts_loaded_visit(collect, NULL);
     if (!gts_trace_write(trace.path, &trace.begin))
@@ -171,12 +171,12 @@ static void read_environment(void)
     gts_choose_clock();
     trace.path = gts_own_path(path);
     trace.begin = gts_now();
-    trace.generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
+    trace.generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     trace.is_on = trace.path != NULL && gts_events_begin(read_capacity()) && atexit(write_trace) == 0;
     if (!trace.is_on)
         return;
-    (void)__atomic_fetch_add(&gts_step_timers, 1, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&gts_step_timers, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
 }
 
 /* In a forked child, whose parent writes its own events. */
