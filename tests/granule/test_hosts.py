@@ -349,7 +349,7 @@ def test_a_granule_for_another_fortran_compiler_is_refused(tiny: Exported, tmp_p
     (tmp_path / "input").write_bytes(input_of(Model()))
     done = run_fortran(host, "run", tiny.folder, tmp_path / "input", tmp_path / "output")
     assert done.stderr.startswith(
-        "ERROR STOP Array 'u' of granule 'tiny' has the descriptor of another Fortran compiler: compile the granule with "
-        "the ISO_Fortran_binding.h of the host's compiler.\n"
+        "ERROR STOP Array 'u' of granule 'tiny' has the descriptor of another Fortran compiler: compile the granule "
+        "with the ISO_Fortran_binding.h of the host's compiler.\n"
     )
     assert (tmp_path / "output").read_bytes() == b""
