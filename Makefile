@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan valgrind browser
-.PHONY: picture bench gpu wheel bounds fuzz weaken wheel-test release generated check-generated site links clean
+.PHONY: picture bench gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
 
@@ -230,9 +230,6 @@ soak: .venv/.gtstub ## kill processes and fail system calls around one cache for
 
 fuzz: .venv/.gtstub ## hand 100,000 changed archives, entries, claims, recordings and signatures to gtstub (ARGS='--seed 2')
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
-
-weaken: .venv/.gtstub ## make each memory order of the runtime weaker in turn, and say which test finds it (ARGS='is_busy')
-	$(BIN)/python -m tests.weak_memory.weaken $(ARGS)
 
 bounds: .venv/.gtstub ## judge the bounds of all programs of the tests and of icon4py in guarded memory (half an hour)
 	GTSTUB_BOUNDS_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/bounds $(ARGS)

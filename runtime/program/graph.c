@@ -22,6 +22,9 @@ struct gts_graph {
 static gts_graph *graphs;
 GTS_LOCK(lock)
 
+/* A graph has begun, and has not restored the stream of all programs: no other one may begin. */
+static bool is_begun;
+
 /* The last graph that began to capture in this thread. It is compared alone, because it may have been freed. */
 static _Thread_local const gts_graph *begun_here;
 
@@ -114,11 +117,12 @@ static void look_closely(gts_program *self, void *unused)
 
 /* ---- Capturing ------------------------------------------------------------------------------------------------- */
 
-/* Restores the stream of all programs, and lets another graph begin, which finds that stream. */
+/* Ends to capture, restores the stream of all programs, and lets another graph begin, which finds that stream. */
 static void leave(const gts_graph *self)
 {
+    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELAXED); /* first, because calls may be waiting to run */
     (void)gts_stream_set_current(self->before);
-    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&is_begun, false, __ATOMIC_RELEASE);
 }
 
 /* Ends the capture, whether it succeeded or not. */
@@ -141,12 +145,13 @@ int gts_graph_begin(gts_graph **graph)
     if (self == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be captured: out of memory.");
     self->cuda = cuda;
-    gts_graph *none = NULL;
-    if (!__atomic_compare_exchange_n(&gts_stream_capturing, &none, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    bool no = false;
+    if (!__atomic_compare_exchange_n(&is_begun, &no, true, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         free(self);
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "A graph cannot be captured while another one is being captured.");
     }
+    __atomic_store_n(&gts_stream_capturing, self, __ATOMIC_RELAXED);
     begun_here = self;
     self->before = gts_stream(NULL);
     (void)pthread_mutex_lock(&lock);
@@ -236,4 +241,5 @@ void gts_graph_forget(void)
 {
     graphs = NULL;
     __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&is_begun, false, __ATOMIC_RELAXED);
 }

@@ -261,7 +261,7 @@ static void access_bytes(kind kind, const volatile void *memory, size_t size, co
         if (at->is_freed)
             fail("memory is used after it was freed", "freed", at->where[WRITE], NAMES[kind], where);
         for (int other = 0; other < KINDS; ++other) {
-            for (int thread = 0; conflict(kind, other) && thread < run.count; ++thread) {
+            for (int thread = 0; conflict(kind, (enum kind)other) && thread < run.count; ++thread) {
                 if (thread != self && at->clock[other][thread] > own->clock[thread])
                     fail("two threads use memory without an order", NAMES[other], at->where[other], NAMES[kind], where);
             }
