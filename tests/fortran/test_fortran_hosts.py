@@ -174,7 +174,7 @@ def test_missing_elements_count_as_fortran_does(build_of: Callable[[str, str], B
 def test_guarded_calls(flags: str, build_of: Callable[[str, str], Build]) -> None:
     build = build_of("reach", flags)
     reaching.reach_library(build.folder)
-    done = run(build.host(HERE / "guarded.f90"))
+    done = run(build.host(HERE / "guarded.f90"), *target.VERBS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from array import array
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,33 @@ def test_where_the_kernel_lists_nothing_nothing_is_lacking(
     file.write_text(text)
     assert _features_of(file, monkeypatch) == frozenset()
     assert cpu.lacking(["avx2"]) == []
+
+
+ARM = ["clang++", "--target=aarch64-linux-gnu"]
+
+
+def test_what_code_for_arm_needs() -> None:
+    """Instructions that no compiler uses by itself are left out: random numbers, memory tags."""
+    need("clang++")
+    assert cpu.compiled_features(ARM, []) == ["asimd"]
+    assert {"sve", "sve2", "bf16", "i8mm", "asimddp", "atomics"} <= set(
+        cpu.compiled_features(ARM, ["-march=armv8.6-a+sve2"])
+    )
+    assert cpu.compiled_features(ARM, ["-march=armv8-a+rng+memtag"]) == ["asimd"]
+
+
+def test_vectors_of_one_length_are_needed_as_they_were_compiled() -> None:
+    need("clang++")
+    flags = ["-march=armv8-a+sve", "-msve-vector-bits=256"]
+    assert {"sve", "sve256"} <= set(cpu.compiled_features(ARM, flags))
+    assert cpu.lacking(["sve256"]) == ["sve256"]
+
+
+def test_every_feature_of_arm_has_a_bit() -> None:
+    words = array("Q", (16, 1 << 1 | 1 << 22, 26, 1 << 14 | 1 << 43, 0, 0))
+    assert cpu.arm_features(words.tobytes()) == {"asimd", "sve", "bf16", "mops"}
+    assert cpu.arm_features(array("Q", (0, 0)).tobytes()) == frozenset()
+    assert {name for bits in cpu.ARM_BITS.values() for name in bits} == set(cpu.ARM.values())
 
 
 def test_arm_calls_them_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
