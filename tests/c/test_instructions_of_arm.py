@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not target.PREFIX.startswith("aarch64"), reason=
 SDFG, PROGRAM = signatures_of("apply_diffusion_to_vn")
 PLAN = make_plan(SDFG, PROGRAM)
 
-COUNT = 50
+COUNT = 100
 LOGGED = re.compile(r"^Trace .*\] (\w*)$", re.MULTILINE)
 FUNCTIONS = {f"time_{way}" for way in ("bare", "memory", "stub", "bound", "step", "long_step")}
 
@@ -38,7 +38,7 @@ EMULATED = ("-singlestep", "-d", "exec,nochain")
 """The emulator writes a line for each instruction, with the name of its function if it is one of the program's own."""
 
 GENERIC, OWN = ("-O2",), ("-O2", "-mcpu=neoverse-v1")
-"""How gtstub compiles a stub, and for a CPU with atomic instructions, which are a function call without this."""
+"""As gtstub compiles a stub, and for a CPU with atomic instructions: without this, each of them is a function call."""
 
 
 def executed(program: Path, *arguments: str | Path) -> Counter[str]:
@@ -46,8 +46,8 @@ def executed(program: Path, *arguments: str | Path) -> Counter[str]:
     log = program.with_suffix(".log")
     emulator, *rest = target.command(program, *arguments)
     command = [emulator, *EMULATED, "-D", str(log), *rest]
-    environment = os.environ | {"QEMU_CPU": "neoverse-n1" if "generic" in str(program) else "max"}
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=300)
+    environment = os.environ | {"QEMU_CPU": "max", "LD_BIND_NOW": "1"}  # no call looks for a function any more
+    subprocess.run(command, cwd=program.parent, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=300)
     counts: Counter[str] = Counter()
     inside = ""
     with log.open(encoding="utf-8", errors="replace") as lines:
@@ -73,7 +73,7 @@ def counts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     build.shared(f"{stub}.so", write_stub(SDFG, PROGRAM, folder), "-fvisibility=hidden")
     library = build_null_library(SDFG, folder, command)
     (folder / "host.c").write_text(c_host.source_of(PLAN), encoding="utf-8")
-    options = ("-std=gnu11", *flags, "-fno-inline-functions-called-once", f"-I{HERE}", f"-I{INCLUDE}", "-I.")
+    options = ("-std=gnu11", "-O2", "-fno-inline-functions-called-once", f"-I{HERE}", f"-I{INCLUDE}", "-I.")
     linked = (f"./{stub}.so", "-L.", f"-l:{SONAME}", "-ldl", "-Wl,-rpath,$ORIGIN", "-o", "host")
     subprocess.run([command[0], *options, "host.c", *linked], cwd=folder, check=True)
     entry = folder / "entry"
@@ -95,6 +95,6 @@ def counts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return result
 
 
-@pytest.mark.parametrize(("name", "limit"), [("C", 300), ("bound from C", 100), ("step from C", 80)])
+@pytest.mark.parametrize(("name", "limit"), [("C", 370), ("bound from C", 120), ("step from C", 105)])
 def test_a_call_with_the_same_arrays(counts: Mapping[str, float], name: str, limit: float) -> None:
     assert counts[name] <= limit
