@@ -21,15 +21,15 @@ static const struct {
     unsigned char word; /* AT_HWCAP or AT_HWCAP2 */
     unsigned char bit;
 } FEATURES[] = {
-    {"asimd", AT_HWCAP, 1},       {"aes", AT_HWCAP, 3},         {"sha2", AT_HWCAP, 6},      {"crc32", AT_HWCAP, 7},
-    {"atomics", AT_HWCAP, 8},     {"fphp", AT_HWCAP, 9},        {"asimdhp", AT_HWCAP, 10},  {"asimdrdm", AT_HWCAP, 12},
-    {"jscvt", AT_HWCAP, 13},      {"fcma", AT_HWCAP, 14},       {"lrcpc", AT_HWCAP, 15},    {"sha3", AT_HWCAP, 17},
-    {"sm3", AT_HWCAP, 18},        {"sm4", AT_HWCAP, 19},        {"asimddp", AT_HWCAP, 20},  {"sha512", AT_HWCAP, 21},
-    {"sve", AT_HWCAP, 22},        {"asimdfhm", AT_HWCAP, 23},   {"sve2", AT_HWCAP2, 1},     {"sveaes", AT_HWCAP2, 2},
-    {"svebitperm", AT_HWCAP2, 4}, {"svesha3", AT_HWCAP2, 5},    {"svesm4", AT_HWCAP2, 6},   {"frint", AT_HWCAP2, 8},
-    {"svei8mm", AT_HWCAP2, 9},    {"svef32mm", AT_HWCAP2, 10},  {"svef64mm", AT_HWCAP2, 11}, {"svebf16", AT_HWCAP2, 12},
-    {"i8mm", AT_HWCAP2, 13},      {"bf16", AT_HWCAP2, 14},      {"sme", AT_HWCAP2, 23},     {"cssc", AT_HWCAP2, 34},
-    {"sve2p1", AT_HWCAP2, 36},    {"sme2", AT_HWCAP2, 37},      {"mops", AT_HWCAP2, 43},
+    {"asimd", AT_HWCAP, 1},       {"aes", AT_HWCAP, 3},        {"sha2", AT_HWCAP, 6},       {"crc32", AT_HWCAP, 7},
+    {"atomics", AT_HWCAP, 8},     {"fphp", AT_HWCAP, 9},       {"asimdhp", AT_HWCAP, 10},   {"asimdrdm", AT_HWCAP, 12},
+    {"jscvt", AT_HWCAP, 13},      {"fcma", AT_HWCAP, 14},      {"lrcpc", AT_HWCAP, 15},     {"sha3", AT_HWCAP, 17},
+    {"sm3", AT_HWCAP, 18},        {"sm4", AT_HWCAP, 19},       {"asimddp", AT_HWCAP, 20},   {"sha512", AT_HWCAP, 21},
+    {"sve", AT_HWCAP, 22},        {"asimdfhm", AT_HWCAP, 23},  {"sve2", AT_HWCAP2, 1},      {"sveaes", AT_HWCAP2, 2},
+    {"svebitperm", AT_HWCAP2, 4}, {"svesha3", AT_HWCAP2, 5},   {"svesm4", AT_HWCAP2, 6},    {"frint", AT_HWCAP2, 8},
+    {"svei8mm", AT_HWCAP2, 9},    {"svef32mm", AT_HWCAP2, 10}, {"svef64mm", AT_HWCAP2, 11}, {"svebf16", AT_HWCAP2, 12},
+    {"i8mm", AT_HWCAP2, 13},      {"bf16", AT_HWCAP2, 14},     {"sme", AT_HWCAP2, 23},      {"cssc", AT_HWCAP2, 34},
+    {"sve2p1", AT_HWCAP2, 36},    {"sme2", AT_HWCAP2, 37},     {"mops", AT_HWCAP2, 43},
 };
 
 /* Whether "sve256", for example, names the length of the vectors here. */

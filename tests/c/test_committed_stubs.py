@@ -33,8 +33,8 @@ EXPORT int __dace_exit_copy_field(void *handle)
     return handle == NULL;
 }
 
-EXPORT void __program_copy_field(void *handle, double *time, double *to, const double *from, int32_t cell, int32_t cells,
-                                 int32_t level, int32_t levels, int32_t to_stride, int32_t from_cell,
+EXPORT void __program_copy_field(void *handle, double *time, double *to, const double *from, int32_t cell,
+                                 int32_t cells, int32_t level, int32_t levels, int32_t to_stride, int32_t from_cell,
                                  int32_t from_level, int32_t from_stride, int32_t metrics_level)
 {
     (void)handle, (void)time, (void)metrics_level;

@@ -299,7 +299,11 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
         shutil.copy(build.folder / "prog_stub.so", entry)
         shutil.copy(build.folder / library, entry / "libprog.so")
         return subprocess.run(
-            target.command(example, archive, entry, *arguments), env=ENVIRONMENT, capture_output=True, text=True, check=False
+            target.command(example, archive, entry, *arguments),
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     done = replay("libsum.so")
@@ -307,7 +311,9 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
     done = replay("libspoiled.so")
     assert (done.returncode, done.stderr) == (1, "4 of 6 calls of 'prog' differ.\n")
     assert replay("libspoiled.so", "3").returncode == 0
-    done = subprocess.run(target.command(example, "nowhere", archive), env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        target.command(example, "nowhere", archive), env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (
         2,
         "There is no recording at 'nowhere': 'recording.txt' cannot be read. A recording is the directory of one"

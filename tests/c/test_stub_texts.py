@@ -122,7 +122,11 @@ def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
 def compiles(compiler: str, *arguments: str | Path, folder: Path) -> None:
     need(compiler)
     done = subprocess.run(
-        [*target.compiler(compiler), *WARNINGS, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False
+        [*target.compiler(compiler), *WARNINGS, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

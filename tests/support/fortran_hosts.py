@@ -130,5 +130,11 @@ def run(host: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a host where it was built."""
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0:detect_odr_violation=0", "LD_PRELOAD": ""}
     return subprocess.run(
-        target.command(host, *arguments), cwd=host.parent, env=environment, capture_output=True, text=True, check=False, timeout=120
+        target.command(host, *arguments),
+        cwd=host.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )

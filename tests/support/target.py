@@ -1,6 +1,6 @@
 """
-The machine that the tests compile C and Fortran hosts for: this one or, with CROSS_COMPILE=<triple>-, another one, whose
-programs run under qemu-user here. The same tests run on both (`make arm`).
+The machine that the tests compile C and Fortran hosts for: this one or, with CROSS_COMPILE=<triple>-, another one,
+whose programs run under qemu-user here. The same tests run on both (`make arm`).
 
 Tests that load libraries into the interpreter are for this machine alone.
 """

@@ -80,19 +80,20 @@ ARM = {f"__ARM_FEATURE_{name.upper()}": name for name in ARM_SAME_NAME.split()} 
     "__ARM_FEATURE_SVE2p1": "sve2p1",
 }
 
+_IN_HWCAP = """
+    asimd:1 aes:3 sha2:6 crc32:7 atomics:8 fphp:9 asimdhp:10 asimdrdm:12 jscvt:13 fcma:14 lrcpc:15 sha3:17 sm3:18 sm4:19
+    asimddp:20 sha512:21 sve:22 asimdfhm:23
+"""
+_IN_HWCAP2 = """
+    sve2:1 sveaes:2 svebitperm:4 svesha3:5 svesm4:6 frint:8 svei8mm:9 svef32mm:10 svef64mm:11 svebf16:12 i8mm:13 bf16:14
+    sme:23 cssc:34 sve2p1:36 sme2:37 mops:43
+"""
+
 ARM_BITS = {
-    16: {  # AT_HWCAP
-        **{"asimd": 1, "aes": 3, "sha2": 6, "crc32": 7, "atomics": 8, "fphp": 9, "asimdhp": 10, "asimdrdm": 12},
-        **{"jscvt": 13, "fcma": 14, "lrcpc": 15, "sha3": 17, "sm3": 18, "sm4": 19, "asimddp": 20, "sha512": 21},
-        **{"sve": 22, "asimdfhm": 23},
-    },
-    26: {  # AT_HWCAP2
-        **{"sve2": 1, "sveaes": 2, "svebitperm": 4, "svesha3": 5, "svesm4": 6, "frint": 8, "svei8mm": 9, "svef32mm": 10},
-        **{"svef64mm": 11, "svebf16": 12, "i8mm": 13, "bf16": 14, "sme": 23, "cssc": 34, "sve2p1": 36, "sme2": 37},
-        **{"mops": 43},
-    },
+    kind: {name: int(bit) for name, bit in (word.split(":") for word in text.split())}
+    for kind, text in ((16, _IN_HWCAP), (26, _IN_HWCAP2))
 }
-"""The bits of the features of Arm in the members of the auxiliary vector; the same ones as in runtime/base/cpu.c."""
+"""The bits of the features of Arm in AT_HWCAP and AT_HWCAP2 of the auxiliary vector, as in runtime/base/cpu.c."""
 
 BASELINE = frozenset(("fxsr", "mmx", "sse", "sse2", "asimd"))
 """What every CPU has that these libraries are for."""
