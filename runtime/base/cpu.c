@@ -64,7 +64,7 @@ static char *read_features(void)
     size_t room = 0;
     bool is_found = false;
     while (file != NULL && !is_found && getline(&line, &room, file) > 0)
-        is_found = strncmp(line, "flags", 5) == 0 || strncmp(line, "Features", 8) == 0;
+        is_found = strncmp(line, "flags", 5) == 0;
     if (file != NULL)
         (void)fclose(file);
     if (is_found)

@@ -19,6 +19,7 @@ from gtstub.errors import ToolchainError
 
 CPUINFO = Path("/proc/cpuinfo")
 AUXV = Path("/proc/self/auxv")
+MACHINE = os.uname().machine
 
 SAME_NAME = """
     mmx sse sse2 ssse3 sse4_1 sse4_2 sse4a avx avx2 fma fma4 xop f16c aes vaes vpclmulqdq gfni popcnt movbe bmi2 adx tbm
@@ -111,13 +112,13 @@ others. No compiler uses other features by itself.
 @functools.cache
 def features() -> frozenset[str]:
     """The features of this machine's CPU; empty if the kernel does not list them."""
-    if os.uname().machine == "aarch64":
+    if MACHINE == "aarch64":
         return arm_features(AUXV.read_bytes())
     try:
         with CPUINFO.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:  # The first processor's suffice; the file is long on machines with many.
                 name, _, value = line.partition(":")
-                if name.strip() in ("flags", "Features"):
+                if name.strip() == "flags":
                     return frozenset(value.split())
     except OSError:
         pass

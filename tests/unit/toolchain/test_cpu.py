@@ -93,10 +93,14 @@ def test_every_feature_of_arm_has_a_bit() -> None:
     assert {name for bits in cpu.ARM_BITS.values() for name in bits} == set(cpu.ARM.values())
 
 
-def test_arm_calls_them_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "cpuinfo"
-    file.write_text("processor\t: 0\nFeatures\t: fp asimd sve\n\nprocessor\t: 1\nFeatures\t: fp\n")
-    assert _features_of(file, monkeypatch) == {"fp", "asimd", "sve"}
+def test_an_arm_cpu_is_asked_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "auxv"
+    file.write_bytes(array("Q", (16, 1 << 1 | 1 << 22, 0, 0)).tobytes())
+    monkeypatch.setattr(cpu, "AUXV", file)
+    monkeypatch.setattr(cpu, "MACHINE", "aarch64")
+    cpu.features.cache_clear()
+    assert cpu.features() == {"asimd", "sve"}
+    assert cpu.lacking(["asimd", "sve2", "sve"]) == ["sve2"]
     assert cpu.key_features("-mcpu=native") == ["asimd", "sve"]
 
 
@@ -134,5 +138,6 @@ def _forget() -> object:
 
 def _features_of(file: Path, monkeypatch: pytest.MonkeyPatch) -> frozenset[str]:
     monkeypatch.setattr(cpu, "CPUINFO", file)
+    monkeypatch.setattr(cpu, "MACHINE", "x86_64")
     cpu.features.cache_clear()
     return cpu.features()
