@@ -21,7 +21,7 @@ def build(
 ) -> Build:
     name: str = request.param
     if name not in BUILDS:
-        pytest.skip(target.WITHOUT_SANITIZERS)
+        pytest.skip(target.ONLY_HERE)
     command = BUILDS[name]
     if command not in builds:
         folder = tmp_path_factory.mktemp(name)

@@ -120,7 +120,7 @@ def build_of(
     def build(name: str, flags: str) -> Build:
         if (name, flags) not in builds:
             if flags == "address" and not target.IS_NATIVE:
-                pytest.skip(target.WITHOUT_SANITIZERS)
+                pytest.skip(target.ONLY_HERE)
             folder = tmp_path_factory.mktemp(f"{name}-{flags}")
             if not works(BUILDS[flags], folder):
                 pytest.skip(reason(f"gfortran {BUILDS[flags][0]}"))

@@ -16,7 +16,7 @@ PREFIX = os.environ.get("CROSS_COMPILE", "")
 
 IS_NATIVE = not PREFIX
 
-WITHOUT_SANITIZERS = "Sanitizers do not run under qemu-user"
+ONLY_HERE = "for this machine alone: sanitizers do not run under qemu-user, and other builds add nothing there"
 """The reason of a test that is left out for another machine."""
 
 VERBS = () if (PREFIX or platform.machine()).startswith("x86_64") else ("accessed",)
