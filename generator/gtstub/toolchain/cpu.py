@@ -147,7 +147,8 @@ def _lacks_length(feature: str) -> bool:
     import ctypes  # Here, because almost no library needs vectors of one length.
 
     get_vector_length = 51  # PR_SVE_GET_VL, in bytes in the lower 16 bits
-    return 8 * (ctypes.CDLL(None).prctl(get_vector_length) & 0xFFFF) != int(found[1])
+    here: int = 8 * (ctypes.CDLL(None).prctl(get_vector_length) & 0xFFFF)
+    return here != int(found[1])
 
 
 def key_features(flags: str) -> list[str]:
