@@ -151,13 +151,14 @@ bench: ## measure WHAT=calls, dace (calls of DaCe's programs), starts or build (
 # valgrind, sanitizers, which do not run in an emulator, and descriptors, which are the same on all machines.
 # tests/support/target.py says how a test names compilers.
 ARM := aarch64-linux-gnu
-arm: .venv/.gtstub ## compile runtime, stubs and hosts for aarch64, and run their tests in an emulator
+arm: .venv/.gtstub ## compile runtime, stubs and hosts for aarch64, and run their tests and CPython in an emulator
 	@for program in $(ARM)-gcc $(ARM)-g++ $(ARM)-gfortran qemu-aarch64-static; do \
 	    command -v $$program >/dev/null || { echo "arm: '$$program' is missing: apt-get install" \
 	        gcc-$(ARM) g++-$(ARM) gfortran-$(ARM) qemu-user-static; exit 1; }; \
 	done
 	CROSS_COMPILE=$(ARM)- $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not valgrind' \
 	    tests/c tests/fortran --ignore tests/fortran/test_descriptors.py $(ARGS)
+	.ci/arm-root && $(BIN)/python -m pytest tests/arm
 
 # NVIDIA's compiler, in an environment of its own. Tests marked 'nvcc' run here alone, because each builds programs.
 build/nvcc/.ready: pyproject.toml
