@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan valgrind browser
-.PHONY: picture bench gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
+.PHONY: picture bench arm gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
 
@@ -146,6 +146,19 @@ bench: ## measure WHAT=calls, dace (calls of DaCe's programs), starts or build (
 # How much faster two jobs build twelve programs of icon4py than one, which takes a quarter of an hour.
 .bench-build: .venv/.gtstub
 	$(BIN)/python -m tests.benchmarks.build_set $(ARGS)
+
+# For another processor, which qemu-user emulates: tests compile runtime, committed stubs and hosts for it. Left out are
+# valgrind, sanitizers, which do not run in an emulator, and descriptors, which are the same on all machines.
+# tests/support/target.py says how a test names compilers.
+ARM := aarch64-linux-gnu
+arm: .venv/.gtstub ## compile runtime, stubs and hosts for aarch64, and run their tests and CPython in an emulator
+	@for program in $(ARM)-gcc $(ARM)-g++ $(ARM)-gfortran qemu-aarch64-static; do \
+	    command -v $$program >/dev/null || { echo "arm: '$$program' is missing: apt-get install" \
+	        gcc-$(ARM) g++-$(ARM) gfortran-$(ARM) qemu-user-static; exit 1; }; \
+	done
+	CROSS_COMPILE=$(ARM)- $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not valgrind' \
+	    tests/c tests/fortran --ignore tests/fortran/test_descriptors.py $(ARGS)
+	.ci/arm-root && $(BIN)/python -m pytest tests/arm
 
 # NVIDIA's compiler, in an environment of its own. Tests marked 'nvcc' run here alone, because each builds programs.
 build/nvcc/.ready: pyproject.toml

@@ -56,9 +56,6 @@ GTS_COLD int gts_granule_refuse_closed(void);
 /* Refuses a granule that is not open, that a parent process has opened, or of which a step is running. */
 int gts_granule_check_idle(const gts_granule *);
 
-/* The first feature of a list, separated by blanks, that this CPU lacks; of length 0 if it has all or they are not known. */
-size_t gts_lacks_feature(const char *needed, const char **lacking);
-
 /* Refuses an argument of the host. */
 #define GTS_REFUSE_GRANULE(self, array, kind, format, ...)                                                             \
     gts_error_set(&gts_own_error, kind, GTS_GRANULE_ARGUMENT format, (array)->name, (self)->name, ##__VA_ARGS__)

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -97,9 +98,37 @@ static bool is_in(int directory, const char *name, const gts_file *file)
     return is_unchanged(&found, file);
 }
 
-/* Why dlopen() has failed. Of a file system that is mounted noexec it only says that an operation is not permitted. */
+typedef ElfW(Ehdr) elf_header;
+
+static bool is_elf(const elf_header *header)
+{
+    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
+}
+
+/* The machine that a library was built for if it is another one than that of the runtime, else NULL. */
+static GTS_COLD const char *other_machine(int descriptor)
+{
+    elf_header file;
+    Dl_info runtime;
+    if (pread(descriptor, &file, sizeof file, 0) != (ssize_t)sizeof file || dladdr(&libraries, &runtime) == 0)
+        return NULL;
+    const elf_header *const own = runtime.dli_fbase;
+    if (!is_elf(&file) || !is_elf(own) || file.e_machine == own->e_machine)
+        return NULL;
+    return file.e_machine == EM_X86_64    ? "it was built for x86_64, and not for this machine"
+           : file.e_machine == EM_AARCH64 ? "it was built for aarch64, and not for this machine"
+                                          : "it was built for another machine";
+}
+
+/*
+ * Why dlopen() has failed. Of a file system that is mounted noexec it only says that an operation is not permitted, and of a
+ * library for another machine that there is no such file.
+ */
 static GTS_COLD const char *reason_of(int descriptor)
 {
+    const char *const machine = other_machine(descriptor);
+    if (machine != NULL)
+        return machine;
     struct statvfs system;
     if (fstatvfs(descriptor, &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
         return "its file system is mounted with the option noexec, so no library can be loaded from there; name a "

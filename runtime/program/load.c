@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/table_copy.h"
 #include "gtstub/bound.h"
@@ -21,10 +22,23 @@ static const gts_stub *find_stub(const char *path, const gts_file *verified)
 
 #else
 
+/* Refuses a stub whose program was built for another CPU: an instruction that is missing would end the process. */
+static int check_cpu(void *library, const char *path)
+{
+    const char *const needed = dlsym(library, "gts_needed_cpu"), *lacking;
+    const size_t length = needed == NULL ? 0 : gts_lacks_feature(needed, &lacking);
+    if (length == 0)
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Stub '%s' belongs to a program that was built for a CPU with '%.*s', which this one lacks; "
+                         "build the program on this machine.",
+                         path, (int)length, lacking);
+}
+
 static const gts_stub *find_stub(const char *path, const gts_file *verified)
 {
     void *const library = gts_library_open(path, verified);
-    if (library == NULL)
+    if (library == NULL || check_cpu(library, path) != 0)
         return NULL;
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
     if (stub == NULL)

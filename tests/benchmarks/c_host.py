@@ -28,7 +28,7 @@ STEP = 10
 def build(plan: CallPlan, entry: Path, folder: Path) -> tuple[Path, Path]:
     """The library and the program; the entry's stub is linked, its header included."""
     source = folder / "c_host.c"
-    source.write_text(_source(plan), encoding="utf-8")
+    source.write_text(source_of(plan), encoding="utf-8")
     runtime = [f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}", "-ldl"]
     flags = [f"-I{HERE}", f"-I{INCLUDE}", f"-I{entry}", *link(entry / f"{plan.name}_stub.so"), *runtime]
     library = compile_c(source, folder / "c_host.so", *flags)
@@ -93,7 +93,7 @@ def _braces(values: list[int]) -> str:
     return "{" + ", ".join(map(str, values)) + "}"
 
 
-def _source(plan: CallPlan) -> str:
+def source_of(plan: CallPlan) -> str:
     values = "\n".join(map(_value, plan.arguments))
     members = "\n".join(f"    {slot.c_type} slot_{i};" for i, slot in enumerate(plan.slots))
     loaded = ", ".join(f"values.slot_{i}" for i in range(len(plan.slots)))

@@ -220,6 +220,14 @@ def test_guarded_threads_of_openmp(build: Build) -> None:
     build.run("guarded.c", "./prog_stub.so", "./libparallel.so", stubs=["prog_stub.so"])
 
 
+@plain
+def test_guarded_calls_on_large_pages(build: Build) -> None:
+    build.compile("libpast.so", SOURCES / "sum.c", "-shared", "-DPAST")
+    build.compile("large_pages.so", SOURCES / "large_pages.c", "-shared")
+    arguments = ("./prog_stub.so", "./libpast.so")
+    build.run("guarded.c", *arguments, stubs=["prog_stub.so"], variables={"LD_PRELOAD": "./large_pages.so"})
+
+
 @address
 def test_libraries_that_do_not_fit(build: Build) -> None:
     text = recording_source(WHOLE_SDFG)
@@ -236,7 +244,7 @@ def test_libraries_that_do_not_fit(build: Build) -> None:
         descriptor = f'{{{fields}, .name = "whole"}}'
         lines = ('#include "gtstub/stub.h"', "extern const gts_stub gts_descriptor;")
         (build.folder / f"{name}.c").write_text("\n".join((*lines, f"const gts_stub gts_descriptor = {descriptor};\n")))
-        build.shared(f"{name}.so", f"{name}.c")
+        build.shared(f"{name}.so", "-Wl,--no-as-needed", f"{name}.c")  # it uses nothing of the runtime
     build.run("loading.c", stubs=["whole_stub.so"])
 
 

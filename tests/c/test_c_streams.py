@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 from gtstub.abi import SONAME
+from tests.support import target
 from tests.support.c_hosts import ENVIRONMENT, SOURCES, WHOLE, Build, address
 from tests.support.fake_cuda import SOURCES as FAKE_SOURCES
 from tests.support.fake_cuda import build as build_fake
@@ -26,7 +27,7 @@ def test_streams_and_graphs(build: Build) -> None:
     suppressions = folder / "suppressions"  # the stand-in keeps what was destroyed, to recognise it
     suppressions.write_text(f"leak:{fake.name}\n", encoding="utf-8")
     done = subprocess.run(
-        ["./streams", "gpu/prog_stub.so", library, *WHOLE],
+        target.command("./streams", "gpu/prog_stub.so", library, *WHOLE),
         cwd=build.folder,
         env={**ENVIRONMENT, "LSAN_OPTIONS": f"suppressions={suppressions}:print_suppressions=0"},
         capture_output=True,

@@ -15,6 +15,7 @@ import pytest
 
 from gtstub.recorded.archive import Archive, Call, archives, loaded_programs
 from gtstub.recorded.serialbox import write_serialbox_files
+from tests.support import target
 from tests.support.c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
 from tests.support.checkout import ROOT
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, on_gpu
@@ -39,7 +40,7 @@ def model(build: Build) -> Model:
     ) -> subprocess.CompletedProcess[str]:
         shutil.rmtree(build.folder / into, ignore_errors=True)
         return subprocess.run(
-            ["./record", work, stub, "./libsum.so", *WHOLE],
+            target.command("./record", work, stub, "./libsum.so", *WHOLE),
             cwd=build.folder,
             env={**ENVIRONMENT, "GTSTUB_RECORD": into, **settings},
             capture_output=True,
@@ -298,7 +299,11 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
         shutil.copy(build.folder / "prog_stub.so", entry)
         shutil.copy(build.folder / library, entry / "libprog.so")
         return subprocess.run(
-            [example, archive, entry, *arguments], env=ENVIRONMENT, capture_output=True, text=True, check=False
+            target.command(example, archive, entry, *arguments),
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     done = replay("libsum.so")
@@ -306,7 +311,9 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
     done = replay("libspoiled.so")
     assert (done.returncode, done.stderr) == (1, "4 of 6 calls of 'prog' differ.\n")
     assert replay("libspoiled.so", "3").returncode == 0
-    done = subprocess.run([example, "nowhere", archive], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        target.command(example, "nowhere", archive), env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (
         2,
         "There is no recording at 'nowhere': 'recording.txt' cannot be read. A recording is the directory of one"
@@ -316,6 +323,8 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
 
 @address
 def test_an_example_without_python(build: Build, model: Model) -> None:
-    libraries = subprocess.run(["ldd", build.executable(EXAMPLE)], capture_output=True, text=True, check=True).stdout
+    listing = ENVIRONMENT | {"LD_TRACE_LOADED_OBJECTS": "1"}  # as ldd does, which knows programs of this machine only
+    command = target.command(build.executable(EXAMPLE))
+    libraries = subprocess.run(command, env=listing, capture_output=True, text=True, check=True).stdout
     assert "libgtstub" in libraries
     assert "python" not in libraries

@@ -11,7 +11,7 @@ import pytest
 from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES
 from gtstub.signature.model import Axis, Bounds, CallbackType, Claim, ProgramSignature, SdfgSignature
-from tests.support import goldens
+from tests.support import goldens, target
 from tests.support.complex_programs import WAVES
 from tests.support.programs import need
 from tests.support.signatures import (
@@ -122,7 +122,11 @@ def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
 def compiles(compiler: str, *arguments: str | Path, folder: Path) -> None:
     need(compiler)
     done = subprocess.run(
-        [compiler, *WARNINGS, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False
+        [*target.compiler(compiler), *WARNINGS, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

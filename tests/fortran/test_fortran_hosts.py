@@ -11,7 +11,7 @@ import pytest
 from gtstub.recorded.archive import archives
 from gtstub.signature.dtypes import STATIC_DTYPES
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
-from tests.support import reaching
+from tests.support import reaching, target
 from tests.support.calling_programs import CALLING, CallingProgram
 from tests.support.complex_programs import WAVES
 from tests.support.fortran_hosts import Build, run, works
@@ -119,6 +119,8 @@ def build_of(
 ) -> Callable[[str, str], Build]:
     def build(name: str, flags: str) -> Build:
         if (name, flags) not in builds:
+            if flags == "address" and not target.IS_NATIVE:
+                pytest.skip(target.ONLY_HERE)
             folder = tmp_path_factory.mktemp(f"{name}-{flags}")
             if not works(BUILDS[flags], folder):
                 pytest.skip(reason(f"gfortran {BUILDS[flags][0]}"))
@@ -172,7 +174,7 @@ def test_missing_elements_count_as_fortran_does(build_of: Callable[[str, str], B
 def test_guarded_calls(flags: str, build_of: Callable[[str, str], Build]) -> None:
     build = build_of("reach", flags)
     reaching.reach_library(build.folder)
-    done = run(build.host(HERE / "guarded.f90"))
+    done = run(build.host(HERE / "guarded.f90"), *target.VERBS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

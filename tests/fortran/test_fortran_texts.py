@@ -10,7 +10,7 @@ import pytest
 
 from gtstub.install import INCLUDE
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
-from tests.support import fortran_hosts, goldens
+from tests.support import fortran_hosts, goldens, target
 from tests.support.programs import need, needs
 from tests.support.signatures import (
     SMALL_PROGRAM,
@@ -111,11 +111,25 @@ def test_entry_compiles_without_a_warning(name: str, compiler: str, tmp_path: Pa
     (tmp_path / f"{stub}.h").write_text(sources.header, encoding="utf-8")
     (tmp_path / f"{stub}.c").write_text(sources.source, encoding="utf-8")
     binding = subprocess.run(
-        ["gfortran", "-print-file-name=include/ISO_Fortran_binding.h"], capture_output=True, text=True, check=True
+        [fortran_hosts.FORTRAN[0], "-print-file-name=include/ISO_Fortran_binding.h"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     shutil.copy(binding.stdout.strip(), tmp_path)
     warnings = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2")
     compiles(
-        *(compiler, "-std=c11", *warnings, "-DGTS_FORTRAN", "-c", "-I", INCLUDE, "-isystem", ".", f"{stub}.c"),
+        *(
+            *target.compiler(compiler),
+            "-std=c11",
+            *warnings,
+            "-DGTS_FORTRAN",
+            "-c",
+            "-I",
+            INCLUDE,
+            "-isystem",
+            ".",
+            f"{stub}.c",
+        ),
         folder=tmp_path,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,21 @@ def test_a_file_that_was_written_to_is_refused(entries: Path) -> None:
         f"Cannot load library '{library}': the file was written to after this process loaded it; load it in a new"
         " process."
     )
+
+
+@pytest.mark.parametrize("file", [STUB, LIBRARY])
+def test_a_library_for_another_machine_is_refused(entries: Path, file: str) -> None:
+    """The dynamic loader says of such a file that it does not exist."""
+    numbers = {"x86_64": 62, "aarch64": 183, "": 21}  # EM_X86_64, EM_AARCH64, EM_PPC64
+    path = entries / "a" / file
+    content = bytearray(path.read_bytes())
+    for name in numbers.keys() - {platform.machine()}:
+        content[18:20] = numbers[name].to_bytes(2, sys.byteorder)  # e_machine
+        path.write_bytes(content)
+        with pytest.raises(RuntimeError) as error:
+            _host.load(entries / "a" / STUB, entries / "a" / LIBRARY)
+        machine = f"{name}, and not for this machine" if name else "another machine"
+        assert str(error.value) == f"Cannot load library '{path}': it was built for {machine}."
 
 
 @pytest.mark.parametrize("file", [STUB, LIBRARY])

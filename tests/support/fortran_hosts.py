@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.signature.model import ProgramSignature, SdfgSignature
+from tests.support import target
 from tests.support.checkout import ROOT
 from tests.support.runtime import runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
@@ -25,15 +26,15 @@ MODULES = ("gtstub_errors", "gtstub_steps", "gtstub_granules", "gtstub")
 """gtstub's modules, in the order in which they are compiled."""
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
-FORTRAN = ("gfortran", "-std=f2018")
-C = ("gcc", "-std=c11", "-Wconversion", *WARNINGS)
+FORTRAN = (target.tool("gfortran"), "-std=f2018")
+C = (target.tool("gcc"), "-std=c11", "-Wconversion", *WARNINGS)
 
 
 def works(flags: Sequence[str], folder: Path) -> bool:
     """Whether gfortran links with these flags: some distributions pack sanitizers apart."""
     source = folder / "empty.f90"
     source.write_text("end program\n", encoding="utf-8")
-    command = ["gfortran", *flags, str(source), "-o", str(folder / "empty")]
+    command = [*FORTRAN, *flags, str(source), "-o", str(folder / "empty")]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -86,7 +87,7 @@ class Build(Compilers):
             (folder / name).write_bytes(content)
         self.c(f"{self.name}_stub.so", f"{self.name}_stub.c", *HIDDEN, "-DGTS_FORTRAN", "-L.", f"-l:{RUNTIME.name}")
         self.module(f"{self.name}_stub.f90")
-        build_recording_library(sdfg, folder, ["gcc", *self.flags])
+        build_recording_library(sdfg, folder, [C[0], *self.flags])
         self._sdfg_library = sdfg.library
 
     def host(self, *sources: Path, libraries: Sequence[str | Path] = ()) -> Path:
@@ -129,5 +130,11 @@ def run(host: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a host where it was built."""
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0:detect_odr_violation=0", "LD_PRELOAD": ""}
     return subprocess.run(
-        [host, *arguments], cwd=host.parent, env=environment, capture_output=True, text=True, check=False, timeout=120
+        target.command(host, *arguments),
+        cwd=host.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from tests.support import target
+
 PACKAGES = {
     "chromium": "chromium fonts-dejavu-core",
     "gcc": "gcc",
@@ -29,7 +31,7 @@ PACKAGES = {
 
 
 def is_there(program: str) -> bool:
-    return shutil.which(program) is not None
+    return shutil.which(target.tool(program)) is not None
 
 
 def reason(program: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
+from tests.support import target
 from tests.support.compiled import compile_once
 
 FUNCTIONS = ("program", "init", "exit", "workspace_bytes", "workspace_install")
@@ -124,6 +125,8 @@ def build_null_library(signature: SdfgSignature, folder: Path, command: Sequence
 
 
 def c_compiler() -> str:
+    if not target.IS_NATIVE:
+        return target.tool("gcc")
     compiler = os.environ.get("CC") or shutil.which("cc")
     assert compiler is not None, "a C compiler is needed"
     return compiler

@@ -14,7 +14,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from gtstub._version import __version__
 from gtstub.errors import ToolchainError
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.toolchain.answer import BUILD_TYPES, FLAGS, TYPE_FLAGS, Answer, ask, candidates, find_cmake
-from gtstub.toolchain.cpu import compiled_features, key_features
+from gtstub.toolchain.cpu import BASELINE, compiled_features, key_features
 from gtstub.toolchain.environment import ANSWERED, in_key, refuse_overrides
 from gtstub.util.atomic import replacing
 
@@ -148,14 +148,19 @@ class Toolchain:
         }
         return tuple(sorted(found))
 
-    def command(self, source: Path, output: Path) -> list[str]:
-        """The command that compiles the stub `source` to the library `output`."""
+    def command(self, source: Path, output: Path, cpu: Iterable[str] = ()) -> list[str]:
+        """
+        The command that compiles the stub `source` to the library `output`. The stub tells the runtime the features
+        `cpu` that its program needs, except those that every CPU has.
+        """
         runtime = ["-I", str(INCLUDE), "-L", str(RUNTIME.parent), f"-l:{RUNTIME.name}"]
-        return [*self.compiler, *self.flags, "-o", str(output), str(source), *runtime, *self.answer.c_link]
+        needed = sorted(set(cpu) - BASELINE)
+        defined = [f'-DGTS_NEEDED_CPU="{" ".join(needed)}"'] if needed else []
+        return [*self.compiler, *self.flags, *defined, "-o", str(output), str(source), *runtime, *self.answer.c_link]
 
-    def start(self, source: Path, output: Path) -> StubBuild:
+    def start(self, source: Path, output: Path, cpu: Iterable[str] = ()) -> StubBuild:
         """Starts the compiler without waiting. A stub takes a tenth of a second, its SDFG takes seconds."""
-        return StubBuild(self.command(source, output), source, self.kept)
+        return StubBuild(self.command(source, output, cpu), source, self.kept)
 
 
 def find(

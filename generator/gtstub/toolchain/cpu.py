@@ -1,12 +1,16 @@
 """
 CPU features of this machine and of compiled libraries, under the names that Linux uses in /proc/cpuinfo.
 
+On Arm they are read from the auxiliary vector, which also an emulator has: qemu-user shows the /proc/cpuinfo of the
+machine that it runs on.
+
 Every load of a cache entry imports this module, so it must not import heavy packages.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +18,8 @@ from pathlib import Path
 from gtstub.errors import ToolchainError
 
 CPUINFO = Path("/proc/cpuinfo")
+AUXV = Path("/proc/self/auxv")
+MACHINE = os.uname().machine
 
 SAME_NAME = """
     mmx sse sse2 ssse3 sse4_1 sse4_2 sse4a avx avx2 fma fma4 xop f16c aes vaes vpclmulqdq gfni popcnt movbe bmi2 adx tbm
@@ -32,8 +38,11 @@ WITHOUT_UNDERSCORE = """
 """
 """The x86 features whose compiler macro has the same name without underscores: __AVX512BF16__."""
 
-ARM_SAME_NAME = "atomics crc32 aes sha2 sha3 sha512 sm4 bf16 frint rng ls64 sve sve2 sme sme2"
-"""The features of Arm whose compiler macro has the same name: __ARM_FEATURE_SVE2."""
+ARM_SAME_NAME = "atomics crc32 aes sha2 sha3 sha512 sm3 sm4 frint sve sve2 sme sme2 cssc mops"
+"""
+The features of Arm whose compiler macro has the same name: __ARM_FEATURE_SVE2. Random numbers, memory tags and LS64 are
+not listed: no compiler uses them by itself, and many kernels do not report them.
+"""
 
 X86 = {f"__{name.upper()}__": name for name in SAME_NAME.split()}
 X86 |= {f"__{name.replace('_', '').upper()}__": name for name in WITHOUT_UNDERSCORE.split()}
@@ -56,38 +65,90 @@ ARM = {f"__ARM_FEATURE_{name.upper()}": name for name in ARM_SAME_NAME.split()} 
     "__ARM_FEATURE_FP16_VECTOR_ARITHMETIC": "asimdhp",
     "__ARM_FEATURE_FP16_FML": "asimdfhm",
     "__ARM_FEATURE_MATMUL_INT8": "i8mm",
+    "__ARM_FEATURE_BF16_SCALAR_ARITHMETIC": "bf16",
+    "__ARM_FEATURE_BF16_VECTOR_ARITHMETIC": "bf16",
     "__ARM_FEATURE_COMPLEX": "fcma",
     "__ARM_FEATURE_JCVT": "jscvt",
     "__ARM_FEATURE_RCPC": "lrcpc",
     "__ARM_FEATURE_SVE_BF16": "svebf16",
     "__ARM_FEATURE_SVE_MATMUL_INT8": "svei8mm",
+    "__ARM_FEATURE_SVE_MATMUL_FP32": "svef32mm",
+    "__ARM_FEATURE_SVE_MATMUL_FP64": "svef64mm",
     "__ARM_FEATURE_SVE2_AES": "sveaes",
     "__ARM_FEATURE_SVE2_BITPERM": "svebitperm",
     "__ARM_FEATURE_SVE2_SHA3": "svesha3",
     "__ARM_FEATURE_SVE2_SM4": "svesm4",
+    "__ARM_FEATURE_SVE2p1": "sve2p1",
 }
 
-MACROS = X86 | ARM
-"""The feature that a compiler may use if it defines the macro. No compiler uses other features by itself."""
+_IN_HWCAP = """
+    asimd:1 aes:3 sha2:6 crc32:7 atomics:8 fphp:9 asimdhp:10 asimdrdm:12 jscvt:13 fcma:14 lrcpc:15 sha3:17 sm3:18 sm4:19
+    asimddp:20 sha512:21 sve:22 asimdfhm:23
+"""
+_IN_HWCAP2 = """
+    sve2:1 sveaes:2 svebitperm:4 svesha3:5 svesm4:6 frint:8 svei8mm:9 svef32mm:10 svef64mm:11 svebf16:12 i8mm:13 bf16:14
+    sme:23 cssc:34 sve2p1:36 sme2:37 mops:43
+"""
+
+ARM_BITS = {
+    kind: {name: int(bit) for name, bit in (word.split(":") for word in text.split())}
+    for kind, text in ((16, _IN_HWCAP), (26, _IN_HWCAP2))
+}
+"""The bits of the features of Arm in AT_HWCAP and AT_HWCAP2 of the auxiliary vector, as in runtime/base/cpu.c."""
+
+BASELINE = frozenset(("fxsr", "mmx", "sse", "sse2", "asimd"))
+"""What every CPU has that these libraries are for."""
+
+VECTORS = "sve"
+"""How a feature begins that is a length of SVE vectors, in bits: code for 'sve256' gives wrong results with others."""
+
+MACROS = {"__x86_64__": X86, "__aarch64__": ARM}
+"""
+The feature that a compiler may use if it defines the macro, for each architecture: some macros mean other things on
+others. No compiler uses other features by itself.
+"""
 
 
 @functools.cache
 def features() -> frozenset[str]:
     """The features of this machine's CPU; empty if the kernel does not list them."""
+    if MACHINE == "aarch64":
+        return arm_features(AUXV.read_bytes())
     try:
         with CPUINFO.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:  # The first processor's suffice; the file is long on machines with many.
                 name, _, value = line.partition(":")
-                if name.strip() in ("flags", "Features"):
+                if name.strip() == "flags":
                     return frozenset(value.split())
     except OSError:
         pass
     return frozenset()
 
 
+def arm_features(auxiliary_vector: bytes) -> frozenset[str]:
+    """The features of an Arm CPU that compilers may use."""
+    words = memoryview(auxiliary_vector).cast("Q").tolist()
+    values = dict(zip(words[::2], words[1::2], strict=False))
+    return frozenset(
+        name for kind, bits in ARM_BITS.items() for name, bit in bits.items() if values.get(kind, 0) >> bit & 1
+    )
+
+
 def lacking(needed: Iterable[str]) -> list[str]:
     """The features in `needed` that this CPU lacks, sorted; empty if the kernel does not list the CPU's features."""
-    return sorted(set(needed) - features()) if features() else []
+    return sorted(filter(_lacks_length, set(needed) - features())) if features() else []
+
+
+def _lacks_length(feature: str) -> bool:
+    """Whether a feature that is not in `features()` is no length of SVE vectors, or another one than that here."""
+    found = re.fullmatch(rf"{VECTORS}(\d+)", feature)
+    if found is None or VECTORS not in features():
+        return True
+    import ctypes  # Here, because almost no library needs vectors of one length.
+
+    get_vector_length = 51  # PR_SVE_GET_VL, in bytes in the lower 16 bits
+    here: int = 8 * (ctypes.CDLL(None).prctl(get_vector_length) & 0xFFFF)
+    return here != int(found[1])
 
 
 def key_features(flags: str) -> list[str]:
@@ -97,7 +158,7 @@ def key_features(flags: str) -> list[str]:
     """
     if not re.search(r"(?<!\S)-m(arch|cpu)=native(?!\S)", flags):
         return []
-    return sorted(features().intersection(MACROS.values()))
+    return sorted(features() & {*X86.values(), *ARM.values()})
 
 
 def compiled_features(compiler: Sequence[str], flags: Sequence[str], language: str = "c++") -> list[str]:
@@ -116,5 +177,9 @@ def compiled_features(compiler: Sequence[str], flags: Sequence[str], language: s
         raise ToolchainError(f"The compiler '{compiler[0]}' cannot be started: {error.strerror}.") from error
     if done.returncode != 0:
         raise ToolchainError(f"The compiler '{compiler[0]}' refused the flags {flags}.\n{done.stderr.strip()}")
-    defined = {line.split(maxsplit=2)[1] for line in done.stdout.splitlines() if line.startswith("#define ")}
-    return sorted({feature for macro, feature in MACROS.items() if macro in defined})
+    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines() if line.startswith("#define ")]
+    defined = {macro: "".join(value) for _, macro, *value in lines}
+    length = defined.get("__ARM_FEATURE_SVE_BITS", "0")  # 0 for code that works with any length
+    vectors = [] if length == "0" else [f"{VECTORS}{length}"]
+    names = {macro: name for machine, macros in MACROS.items() if machine in defined for macro, name in macros.items()}
+    return sorted({*vectors, *(name for macro, name in names.items() if macro in defined)})

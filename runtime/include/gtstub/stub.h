@@ -19,6 +19,12 @@
 #include "gtstub/host.h"
 #include "gtstub/linked.h"
 
+#ifdef GTS_NEEDED_CPU
+/* What the program needs of a CPU, under the names of its manifest with blanks between them: gts_load() looks for it. */
+GTS_EXPORT extern const char gts_needed_cpu[];
+const char gts_needed_cpu[] = GTS_NEEDED_CPU;
+#endif
+
 #ifdef GTS_LINKED
 
 #define GTS_TEXT_OF(name) #name

@@ -92,6 +92,18 @@ def test_command_is_one_compiler_call(stub: Path, warm_cache: Path) -> None:
         assert flag in command
 
 
+def test_a_stub_says_what_its_program_needs_of_a_cpu(stub: Path, warm_cache: Path) -> None:
+    """Not what every CPU has: then loading it looks for nothing."""
+    ctypes.CDLL(str(RUNTIME))
+    library = stub.with_suffix(".so")
+    find(warm_cache).start(stub, library, ["sse2", "fma", "avx2"]).wait()
+    assert ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(ctypes.CDLL(str(library)), NEEDED))) == b"avx2 fma"
+    other = stub.with_name("other.so")
+    find(warm_cache).start(stub, other, ["sse2"]).wait()
+    assert not hasattr(ctypes.CDLL(str(other)), NEEDED)
+
+
+NEEDED = "gts_needed_cpu"
 FIND = "import sys, pathlib, gtstub.toolchain.compiler as t; print(t.find(pathlib.Path(sys.argv[1])).ingredients)"
 
 

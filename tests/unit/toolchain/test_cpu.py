@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from array import array
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,39 @@ def test_where_the_kernel_lists_nothing_nothing_is_lacking(
     assert cpu.lacking(["avx2"]) == []
 
 
-def test_arm_calls_them_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "cpuinfo"
-    file.write_text("processor\t: 0\nFeatures\t: fp asimd sve\n\nprocessor\t: 1\nFeatures\t: fp\n")
-    assert _features_of(file, monkeypatch) == {"fp", "asimd", "sve"}
+ARM = ["clang++", "--target=aarch64-linux-gnu"]
+
+
+def test_what_code_for_arm_needs() -> None:
+    """Instructions that no compiler uses by itself are left out: random numbers, memory tags."""
+    need("clang++")
+    assert cpu.compiled_features(ARM, []) == ["asimd"]
+    assert {"sve", "sve2", "bf16", "i8mm", "atomics"} <= set(cpu.compiled_features(ARM, ["-march=armv8.6-a+sve2"]))
+    assert cpu.compiled_features(ARM, ["-march=armv8-a+rng+memtag"]) == ["asimd"]
+
+
+def test_vectors_of_one_length_are_needed_as_they_were_compiled() -> None:
+    need("clang++")
+    flags = ["-march=armv8-a+sve", "-msve-vector-bits=256"]
+    assert {"sve", "sve256"} <= set(cpu.compiled_features(ARM, flags))
+    assert cpu.lacking(["sve256"]) == ["sve256"]
+
+
+def test_every_feature_of_arm_has_a_bit() -> None:
+    words = array("Q", (16, 1 << 1 | 1 << 22, 26, 1 << 14 | 1 << 43, 0, 0))
+    assert cpu.arm_features(words.tobytes()) == {"asimd", "sve", "bf16", "mops"}
+    assert cpu.arm_features(array("Q", (0, 0)).tobytes()) == frozenset()
+    assert {name for bits in cpu.ARM_BITS.values() for name in bits} == set(cpu.ARM.values())
+
+
+def test_an_arm_cpu_is_asked_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "auxv"
+    file.write_bytes(array("Q", (16, 1 << 1 | 1 << 22, 0, 0)).tobytes())
+    monkeypatch.setattr(cpu, "AUXV", file)
+    monkeypatch.setattr(cpu, "MACHINE", "aarch64")
+    cpu.features.cache_clear()
+    assert cpu.features() == {"asimd", "sve"}
+    assert cpu.lacking(["asimd", "sve2", "sve"]) == ["sve2"]
     assert cpu.key_features("-mcpu=native") == ["asimd", "sve"]
 
 
@@ -108,5 +138,6 @@ def _forget() -> object:
 
 def _features_of(file: Path, monkeypatch: pytest.MonkeyPatch) -> frozenset[str]:
     monkeypatch.setattr(cpu, "CPUINFO", file)
+    monkeypatch.setattr(cpu, "MACHINE", "x86_64")
     cpu.features.cache_clear()
     return cpu.features()

@@ -141,7 +141,8 @@ class Build:
                 (directory / file).write_text(text, encoding="utf-8")
             stub_library = f"{program.name}_stub.so"
             started = time.time()
-            build = toolchain.start(directory / stub.source, directory / stub_library)
+            cpu = toolchain.compiled_features(self.build_type, configuration["compiler.cpu.args"].value)
+            build = toolchain.start(directory / stub.source, directory / stub_library, cpu)
             try:
                 if compiled is None:
                     caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
@@ -173,7 +174,7 @@ class Build:
                 ingredients=request.ingredients,
                 baked=request.baked,
                 machine=Machine(  # the hardware that both libraries require
-                    cpu=toolchain.compiled_features(self.build_type, configuration["compiler.cpu.args"].value),
+                    cpu=cpu,
                     device=self.device_name,
                     arch="" if self.device == "cpu" else arch("gpu"),
                 ),
