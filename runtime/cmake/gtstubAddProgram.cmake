@@ -6,8 +6,6 @@
 # STATIC <name>_stub.a, which hosts link together with the runtime. The library has a folder of its own,
 # $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
 
-include(CheckIncludeFile)
-
 function(gtstub_add_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED;STATIC"
     "ENTRY;CACHE;SDFG_SIGNATURE;PROGRAM_SIGNATURE;NAME;LIBRARY" "LANGUAGES")
@@ -95,6 +93,7 @@ function(gtstub_add_program target)
     set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY "${folder}")
     target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>")
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_FORTRAN>)
+    target_include_directories(${target} BEFORE PRIVATE "${gtstub_BINDING_DIR}")
     target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:gtstub::fortran${runtime_suffix}>")
   endif()
   if(arg_LIBRARY)
@@ -127,12 +126,7 @@ function(_gtstub_check_languages call wanted)
     endif()
   endforeach()
   if("Fortran" IN_LIST wanted)
-    check_include_file(ISO_Fortran_binding.h gtstub_HAS_FORTRAN_BINDING)
-    if(NOT gtstub_HAS_FORTRAN_BINDING)
-      message(FATAL_ERROR "${call}: the C compiler '${CMAKE_C_COMPILER}' does not find ISO_Fortran_binding.h, which "
-        "belongs to the Fortran compiler '${CMAKE_Fortran_COMPILER}': name compilers of one family in CC and FC, "
-        "as gcc and gfortran.")
-    endif()
+    _gtstub_find_binding("${call}")
   endif()
 endfunction()
 

@@ -191,16 +191,18 @@ contains
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
         type(c_action), target :: copies(size(actions))
-        character(kind=c_char, len=NAME_LENGTH + 1), target :: names(size(actions))
+        character(kind=c_char), target :: names(NAME_LENGTH + 1, size(actions))
+        character(kind=c_char, len=NAME_LENGTH + 1) :: name_of_action
         type(gts_step) :: made
         integer(c_int) :: status
         integer :: i
 
         do i = 1, size(actions)
-            names(i) = trim(actions(i)%name) // c_null_char
+            name_of_action = trim(actions(i)%name) // c_null_char
+            names(:, i) = transfer(name_of_action, names(:, i))
             copies(i) = c_action(actions(i)%call, actions(i)%function, actions(i)%data, c_null_ptr, actions(i)%step, &
                 actions(i)%array_function, actions(i)%arrays, actions(i)%array_count)
-            if (actions(i)%name /= '') copies(i)%name = c_loc(names(i))
+            if (actions(i)%name /= '') copies(i)%name = c_loc(names(1, i))
         end do
         status = c_step_new(c_string(name), copies, size(actions, kind=c_size_t), made)
         if (status == 0) then

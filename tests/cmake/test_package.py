@@ -117,13 +117,29 @@ def test_stubs_with_names_of_their_own(roots: dict[str, Path], sources: Path) ->
     assert (done.returncode, done.stdout) == (0, "216\n")
 
 
-def test_compilers_must_belong_together(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+def test_compilers_of_two_families(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    """clang has no ISO_Fortran_binding.h, and gfortran says where its own is."""
+    need("gfortran", "clang")
+    texts = render_stub(scale.SDFG, scale.PROGRAM, fortran=True)
+    for suffix, text in {".h": texts.header, ".c": texts.source, ".f90": texts.module}.items():
+        (sources / f"scale_stub{suffix}").write_text(text or "")
+    project = Project(tmp_path, roots[ALONE], sources, "C", "Fortran")
+    project.configure("-DCMAKE_C_COMPILER=clang", "-DCMAKE_Fortran_COMPILER=gfortran", "-DHOW=COMMITTED")
+    project.build()
+    assert project.run("host_fortran") == " 2.5 5.0 7.5\n"
+
+
+def test_headers_of_another_fortran_compiler(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
     need("gfortran", "clang")
     project = Project(tmp_path, roots[ALONE], sources, "C", "Fortran")
-    options = ("-DCMAKE_C_COMPILER=clang", "-DCMAKE_Fortran_COMPILER=gfortran", "-DHOW=COMMITTED")
-    printed = project.configure(*options, fails=True)
+    options = ("-DCMAKE_C_COMPILER=clang", "-DHOW=COMMITTED")
+    printed = project.configure(*options, "-Dgtstub_BINDING_DIR=", fails=True)
     assert "does not find ISO_Fortran_binding.h, which belongs to the Fortran compiler" in printed
-    assert "name compilers of one family in CC and FC, as gcc and gfortran." in printed
+    assert "name compilers of one family in CC and FC, as gcc and gfortran, or the folder of the header in" in printed
+    shutil.rmtree(project.build_folder)
+    of_flang = (f"-Dgtstub_BINDING_DIR={ROOT}/tests/fortran/layouts", "-DCMAKE_C_FLAGS=-DLAYOUT=FLANG_19")
+    printed = project.configure(*options, *of_flang, fails=True)
+    assert re.search(r"reads arrays of the Fortran compiler '\S*' wrongly, with the ISO_Fortran_binding.h that", printed)
 
 
 def test_the_program_of_the_package_is_found(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:

@@ -30,6 +30,12 @@ typedef struct gts_callback_frame {
 /** The innermost callback of this thread; NULL outside callbacks. */
 GTS_EXPORT extern __thread const gts_callback_frame *gts_innermost_callback;
 
+/* gcc 14 warns in stubs that the frame does not outlive their function: gts_callback_end() has taken it back by then. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-pointer"
+#endif
+
 /** Begins a callback. Returns -1 if an earlier one has failed: then no other is called, and results are 0. */
 static inline int gts_callback_begin(const gts_program *self, gts_callback_frame *frame)
 {
@@ -41,6 +47,10 @@ static inline int gts_callback_begin(const gts_program *self, gts_callback_frame
     gts_innermost_callback = frame;
     return 0;
 }
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic pop
+#endif
 
 static inline void gts_callback_end(const gts_callback_frame *frame)
 {

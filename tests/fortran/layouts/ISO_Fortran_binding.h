@@ -1,6 +1,6 @@
 /*
  * The descriptors of several Fortran compilers, as far as gtstub reads them, for tests without these compilers. LAYOUT is
- * one of the numbers below. test_descriptors.py compares this file with the headers of the compilers that are there.
+ * one of the numbers below. test_descriptors.py compares this file with the header of gfortran.
  */
 #ifndef GTSTUB_TESTS_LAYOUTS_H
 #define GTSTUB_TESTS_LAYOUTS_H
