@@ -263,7 +263,6 @@ def test_libraries_that_do_not_fit(build: Build) -> None:
         test_profiles,
         test_checks,
         test_guarded_calls,
-        test_libraries_that_do_not_fit,
     ],
 )
 def test_other_builds(build: Build, test: Callable[[Build], None]) -> None:

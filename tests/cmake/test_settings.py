@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import scale_program as scale
-from tests.support.cmake_projects import ALONE, FROM_PACKAGE, Project, cmake
+from tests.support.c_hosts import works
+from tests.support.cmake_projects import ALONE, FROM_PACKAGE, PROGRAM, Project, cmake
 from tests.support.programs import need
 from tests.support.stubs import write_stub
 
@@ -36,6 +37,27 @@ def test_language_is_not_read_from_a_path(roots: dict[str, Path], sources: Path,
     project.build()
     assert project.run("host_c") == "2.5 5 7.5\n"
     assert not list(project.build_folder.rglob("*.f90"))
+
+
+@pytest.mark.parametrize("languages", [("gcc", "C", "CXX", "Fortran"), ("clang", "C")])
+@pytest.mark.parametrize("how", ["", "STATIC"])
+def test_interprocedural_optimisation(
+    languages: tuple[str, ...], how: str, roots: dict[str, Path], sources: Path, tmp_path: Path
+) -> None:
+    compiler, *others = languages
+    need(compiler, *(["gfortran", "g++"] if compiler == "gcc" else []))
+    if not works((compiler, "-flto"), tmp_path):
+        pytest.skip(f"{compiler} cannot optimise at link time here")
+    project = Project(tmp_path, roots[FROM_PACKAGE], sources, *others)
+    project.configure(
+        *(f"-DHOW={how}", f"-DGTSTUB_EXECUTABLE={PROGRAM}", f"-DCMAKE_C_COMPILER={compiler}"),
+        *("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON"),
+    )
+    assert "warning" not in project.build()
+    assert project.run("host_c") == "2.5 5 7.5\n"
+    if "Fortran" in others:
+        assert project.run("host_cxx") == "2.5 5 7.5\n"
+        assert project.run("host_fortran") == " 2.5 5.0 7.5\n"
 
 
 EXPORTED = """

@@ -15,7 +15,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.key import make_key
 from gtstub.cache.mounts import check_loadable
 from gtstub.cache.store import Cache, open_cache
-from gtstub.cache.temporary import writable
+from gtstub.cache.temporary import say_if_temporary, writable
 from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
 from gtstub.toolchain import compiler
@@ -68,6 +68,7 @@ class Request:
         elif entry is None:
             if settings.mode() == settings.Mode.BUILD_AND_RUN:
                 check_loadable(self.cache.root)
+                say_if_temporary(self.cache)
         elif ranks.current().rank == 0:  # A thousand ranks would wait for each other's bytes.
             count(self.cache.root, HITS)
         return entry

@@ -17,7 +17,7 @@ from gtstub.cache.store import Cache
 def writable(cache: Cache) -> Cache:
     """
     The cache, if its root can be written. Otherwise a cache in a temporary directory with the given one as a shared
-    layer, and one message on stderr. The directory is removed when this process exits.
+    layer. The directory is removed when this process exits.
     """
     place = next(path for path in (cache.root, *cache.root.parents) if os.path.exists(path))  # noqa: PTH110  Path.exists raises
     if os.access(place, os.W_OK | os.X_OK) and (place == cache.root or _takes_a_directory(place)):
@@ -34,12 +34,23 @@ def _takes_a_directory(place: Path) -> bool:
     return True
 
 
+_in_place_of: dict[Path, Path] = {}
+"""The roots that cannot be written, by the temporary directories in their place, until this was said."""
+
+
+def say_if_temporary(cache: Cache) -> None:
+    """Says on stderr, once, that what is about to be built is not kept. Entries that are found are not concerned."""
+    if (root := _in_place_of.pop(cache.root, None)) is None:
+        return
+    text = f"the cache '{root}' cannot be written. What this process compiles is lost when it exits. To keep it, name"
+    print(f"gtstub: {text} another directory in {settings.CACHE_DIR}.", file=sys.stderr)
+
+
 @functools.cache
 def _directory(root: Path) -> Path:
     directory = Path(tempfile.mkdtemp(prefix="gtstub-"))
     atexit.register(_remove, directory, os.getpid())
-    text = f"the cache '{root}' cannot be written. What this process compiles is lost when it exits. To keep it, name"
-    print(f"gtstub: {text} another directory in {settings.CACHE_DIR}.", file=sys.stderr)
+    _in_place_of[directory] = root
     return directory
 
 

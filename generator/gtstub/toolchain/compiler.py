@@ -57,13 +57,16 @@ class StubBuild:
         self._process.communicate()
 
     def _keep(self) -> Path:
-        """Copies the stub out of its build directory, which is deleted after a failure; returns the copy."""
+        """Copies the stub out of its build directory, which is deleted after a failure. Returns the copy, if it can."""
         digest = hashlib.sha256(self._source.read_bytes()).hexdigest()
         directory = self._kept / f"{self._source.stem}-{digest[:12]}"
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in (self._source, self._source.with_suffix(".h")):
-            if file.exists():
-                shutil.copy(file, directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            for file in (self._source, self._source.with_suffix(".h")):
+                if file.exists():
+                    shutil.copy(file, directory)
+        except OSError:
+            return self._source
         return directory / self._source.name
 
 
@@ -176,8 +179,7 @@ def find(
     `cxx` is the C++ compiler that DaCe uses, or empty for CMake's choice; `arguments` are those that DaCe passes to
     CMake besides its own.
 
-    Raises ToolchainError if CMake or the compiler is missing or fails, if a variable would change flags unnoticed, or
-    if `cache_dir` cannot be written.
+    Raises ToolchainError if CMake or the compiler is missing or fails, or if a variable would change flags unnoticed.
     """
     refuse_overrides(os.environ)
     question = _question(cxx, arguments)
@@ -192,11 +194,9 @@ def find(
         if machine is not None:
             with suppress(OSError):  # It only saves time.
                 _write(toolchain, machine / name)
-    try:
+    with suppress(OSError):  # What is needed may be in a cache that cannot be written. If not, the build says so.
         cache_dir.mkdir(parents=True, exist_ok=True)
         _write(toolchain, cache_dir / name)
-    except OSError as error:
-        raise ToolchainError(f"The cache directory '{cache_dir}' cannot be written: {error.strerror}.") from error
     return toolchain
 
 

@@ -71,6 +71,26 @@ def test_static_hosts(checkout: Path) -> None:
 
 
 @pytest.mark.usefixtures("printed")
+def test_copied_entry_needs_nothing_of_its_old_place(checkout: Path) -> None:
+    """Which has other files by then."""
+    need("readelf")
+    (entry,) = (checkout / "build" / "icon4py").glob("copy_field-*")
+    copy = Path(shutil.copytree(entry, checkout / "copy"))
+    for file in copy.glob("*.so"):
+        dynamic = subprocess.run(["readelf", "-d", file], capture_output=True, text=True, check=True).stdout
+        assert "PATH)" not in dynamic
+        assert bytes(checkout) not in file.read_bytes()
+    aside = entry.rename(checkout / "aside")
+    entry.mkdir()
+    for file in copy.iterdir():
+        (entry / file.name).write_text("another file")
+    for host in ("host_c", "host_fortran"):
+        assert run_commands(f"build/c_host/{host} copy", checkout) == COPIED
+    shutil.rmtree(entry)
+    aside.rename(entry)
+
+
+@pytest.mark.usefixtures("printed")
 def test_installed_host_runs(checkout: Path) -> None:
     run_commands("cmake --install build/c_host --prefix installed && rm -r build/c_host", checkout)
     assert run_commands("installed/bin/host_c installed/lib/copy_field", checkout) == COPIED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.cache.store import Cache
-from gtstub.cache.temporary import writable
+from gtstub.cache.temporary import say_if_temporary, writable
 
 
 def test_cache_that_can_be_written_is_used(tmp_path: Path) -> None:
@@ -24,6 +24,9 @@ def test_cache_that_cannot_be_written_becomes_a_layer(capsys: pytest.CaptureFixt
     made = writable(cache)
     assert made.shared == cache.layers
     assert writable(cache) == made
+    assert capsys.readouterr().err == ""  # All that is needed may be in the layers.
+    for _ in range(2):
+        say_if_temporary(made)
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
         f"gtstub: the cache '{root}' cannot be written. What this process compiles is lost when it exits. To keep it,"

@@ -316,8 +316,11 @@ def test_compiler_that_has_gone_is_named(stub: Path, cache: Path, tmp_path: Path
     assert str(error.value) == f"The C compiler '{tmp_path}/gone' cannot be started: No such file or directory."
 
 
-def test_cache_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_cache_directory_that_cannot_be_written(stub: Path, cache: Path, tmp_path: Path) -> None:
+    """The answer and a stub that does not compile are not kept there; an entry that is there may still be found."""
     (tmp_path / "file").touch()
-    with pytest.raises(ToolchainError) as error:
-        find(tmp_path / "file" / "cache")
-    assert str(error.value) == f"The cache directory '{tmp_path}/file/cache' cannot be written: Not a directory."
+    toolchain = find(tmp_path / "file" / "cache")
+    assert toolchain.answer == find(cache).answer
+    stub.write_text("#error no\n")
+    with pytest.raises(ToolchainError, match=f"refused the stub '{stub}' with exit status"):
+        toolchain.start(stub, stub.with_suffix(".so")).wait()
