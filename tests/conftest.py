@@ -13,6 +13,7 @@ import pytest
 
 from gtstub.toolchain import compiler as toolchains
 from tests.support import goldens
+from tests.support.compiled import share_libraries
 from tests.support.programs import pytest_terminal_summary  # noqa: F401  a hook of pytest's
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -35,6 +36,7 @@ def pytest_configure() -> None:
         os.environ["GTSTUB_CACHE_DIR"] = tempfile.mkdtemp(prefix="gtstub-tests-")
         atexit.register(shutil.rmtree, os.environ["GTSTUB_CACHE_DIR"], ignore_errors=True)
     os.environ["GTSTUB_MACHINE_DIR"] = str(Path(os.environ["GTSTUB_CACHE_DIR"]).absolute() / "machine")
+    share_libraries()
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ def refusal(program: Any, *arguments: Any) -> str:
 def run(script: str, folder: Path, environment: Mapping[str, str] | None = None) -> list[str]:
     """The lines that a script prints in a process of its own, because the runtime keeps an error that a GPU keeps."""
     beginning = """
+        import os
         import sys
         from pathlib import Path
         import numpy as np
@@ -41,7 +42,7 @@ def run(script: str, folder: Path, environment: Mapping[str, str] | None = None)
         fake = FakeCuda(Path(sys.argv[1]))
         folder = Path(sys.argv[2])
         folder.mkdir(exist_ok=True)
-        toolchain = compiler.find(folder / "cache", ())
+        toolchain = compiler.find(Path(os.environ["GTSTUB_CACHE_DIR"]))  # CMake answers one of these processes
         programs = [bind(name, folder / name, toolchain).load() for name in ("diffusion", "advection")]
         vn = edge_field(DeviceArray(fake, np.zeros((EDGES, LEVELS))))
         def call(program):

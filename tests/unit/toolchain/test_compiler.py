@@ -20,6 +20,7 @@ from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME
 from gtstub.toolchain.answer import find_cmake
 from gtstub.toolchain.compiler import find, is_complete, known
+from tests.support.own_cache import copy_answers
 
 STUB = """
 #include "x_stub.h"
@@ -200,10 +201,10 @@ def test_answers_are_known_without_compilers_and_this_environments_comes_first(
     assert not is_complete()
 
 
-def test_cpp_compiler_is_an_ingredient(cache: Path) -> None:
-    assert find(cache).ingredients["cxx"] == [find(cache).cxx_name]
-    assert find(cache).cxx_name != ""
-    assert Path(find(cache).cxx[0]).exists()
+def test_cpp_compiler_is_an_ingredient(warm_cache: Path) -> None:
+    assert find(warm_cache).ingredients["cxx"] == [find(warm_cache).cxx_name]
+    assert find(warm_cache).cxx_name != ""
+    assert Path(find(warm_cache).cxx[0]).exists()
 
 
 def test_words_in_cc_behind_the_compiler_reach_the_stub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +213,8 @@ def test_words_in_cc_behind_the_compiler_reach_the_stub(cache: Path, monkeypatch
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"answer": {"compiler": 3}}'])
-def test_damaged_answer_is_asked_for_again(cache: Path, damage: str) -> None:
+def test_damaged_answer_is_asked_for_again(cache: Path, warm_cache: Path, damage: str) -> None:
+    copy_answers(warm_cache, cache)
     toolchain = find(cache)
     (file,) = cache.glob("toolchain-*.json")
     whole = file.read_text()
