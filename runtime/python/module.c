@@ -143,7 +143,7 @@ static int check_gil(void)
     Py_XDECREF(answer);
     if (status <= 0 && !PyErr_Occurred())
         return gts_py_fail(PyExc_ImportError,
-                           "gtstub needs the GIL, and this process has disabled it. Start Python without '-X gil=0' and "
+                           "This process has disabled the GIL, which gtstub needs. Start Python without '-X gil=0' and "
                            "without PYTHON_GIL=0: it then enables the GIL when gtstub is imported.");
     return status > 0 ? 0 : -1;
 #else
