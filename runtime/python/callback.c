@@ -228,6 +228,25 @@ static int call_and_keep_error(gts_program *program, uint32_t leaf, const gts_ca
     return -1;
 }
 
+/*
+ * In a thread of the SDFG, which Python does not know. Since CPython 3.14, such a thread gets the GIL also while the
+ * interpreter ends, and would run code of modules that are gone; before, CPython ended the thread.
+ */
+static int call_from_another_thread(gts_program *program, uint32_t leaf, const gts_callback_value *values,
+                                    uint32_t arguments, uint32_t results)
+{
+    if (Py_IsFinalizing())
+        return -1;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    if (Py_IsFinalizing()) { /* since then */
+        (void)PyEval_SaveThread();
+        return -1;
+    }
+    const int status = call_and_keep_error(program, leaf, values, arguments, results);
+    PyGILState_Release(state);
+    return status;
+}
+
 int gts_py_call_back(gts_program *program, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
                      uint32_t results)
 {
@@ -240,8 +259,5 @@ int gts_py_call_back(gts_program *program, uint32_t leaf, const gts_callback_val
         (void)PyEval_SaveThread();
         return status;
     }
-    const PyGILState_STATE state = PyGILState_Ensure();
-    const int status = call_and_keep_error(program, leaf, values, arguments, results);
-    PyGILState_Release(state);
-    return status;
+    return call_from_another_thread(program, leaf, values, arguments, results);
 }

@@ -130,8 +130,31 @@ static PyMethodDef FUNCTIONS[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/*
+ * The GIL protects what programs, call sites and steps know of their arguments. A free-threaded CPython enables it when
+ * it imports this module, which says so in its slots, unless its user has said that it stays disabled.
+ */
+static int check_gil(void)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *const is_enabled = PySys_GetObject("_is_gil_enabled"); /* borrowed */
+    PyObject *const answer = is_enabled == NULL ? NULL : PyObject_CallNoArgs(is_enabled);
+    const int status = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (status <= 0 && !PyErr_Occurred())
+        return gts_py_fail(PyExc_ImportError,
+                           "This process has disabled the GIL, which gtstub needs. Start Python without '-X gil=0' and "
+                           "without PYTHON_GIL=0: it then enables the GIL when gtstub is imported.");
+    return status > 0 ? 0 : -1;
+#else
+    return 0;
+#endif
+}
+
 static int execute(PyObject *module)
 {
+    if (check_gil() != 0)
+        return -1;
     gts_py_state *const state = PyModule_GetState(module);
 #define X(text)                                                                                                        \
     state->name.text = PyUnicode_InternFromString(#text);                                                              \
@@ -187,6 +210,9 @@ static void free_state(void *module)
 static PyModuleDef_Slot SLOTS[] = {
     {Py_mod_exec, execute},
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
     {0, NULL},
 };
 

@@ -3,9 +3,11 @@
 
 #include "python/step/step.h"
 
+#ifndef Py_GIL_DISABLED /* whose objects have longer heads */
 /* Objects of this size begin at a multiple of 16. */
 _Static_assert(offsetof(gts_py_program, needs_offset_provider) <= 64 + 16,
                "the members for calls with known arguments must fit into two cache lines");
+#endif
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 

@@ -146,8 +146,36 @@ def pass_at_the_end_of_a_cycle(bound: Bound) -> set[int]:
     return {old}
 
 
+class Neighbour:
+    """Passes a field when it dies."""
+
+    def __init__(self, bound: Bound, vn: Field) -> None:
+        self.bound, self.vn = bound, vn
+
+    def __del__(self) -> None:
+        for _ in range(3):
+            call(self.bound, vn=self.vn)
+
+
+def pass_by_another_one_of_a_cycle(bound: Bound) -> set[int]:
+    """The field itself has no finalizer, as those of gt4py."""
+    gc.collect()
+    vn = edge_field()
+    object.__setattr__(vn, "neighbour", Neighbour(bound, vn))
+    old = id(vn)
+    del vn
+    gc.collect()
+    return {old}
+
+
 @needs_frees
-@pytest.mark.parametrize("die", [pass_thrice, swap, pass_in_a_cycle, pass_at_the_end, pass_at_the_end_of_a_cycle])
+@pytest.mark.parametrize(
+    "die",
+    [
+        *(pass_thrice, swap, pass_in_a_cycle, pass_at_the_end),
+        *(pass_at_the_end_of_a_cycle, pass_by_another_one_of_a_cycle),
+    ],
+)
 def test_a_new_object_at_the_address_of_a_dead_one_is_not_taken_for_it(
     bound: Bound, die: Callable[[Bound], set[int]]
 ) -> None:

@@ -177,6 +177,23 @@ static bool was_passed(gts_py_leaf *leaf, const PyObject *object)
     return false;
 }
 
+/*
+ * Whether the garbage collector is about to free an object, which a finalizer passes. The collector clears a weak
+ * reference that was made since it has begun, and does not call its callback (CPython 3.13.13, 3.14.4 and later).
+ * CPython's own names of the bits are _PyGC_BITS_UNREACHABLE and _PyGC_PREV_MASK_COLLECTING.
+ */
+static bool is_garbage(PyObject *object)
+{
+    if (!PyObject_IS_GC(object))
+        return false; /* its weak references are cleared when its last reference is gone */
+#ifdef Py_GIL_DISABLED
+    return (object->ob_gc_bits & 4) != 0;
+#else
+    const uintptr_t *const head = (const uintptr_t *)object - 2; /* PyGC_Head: _gc_next, _gc_prev */
+    return (head[1] & 2) != 0;
+#endif
+}
+
 int gts_py_field(gts_program *program, uint32_t index, void *object)
 {
     gts_py_program *const self = gts_py_of(program);
@@ -205,7 +222,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     own->object = object;
     PyObject *reference = NULL;
     if (owner == NULL && (was_passed(own, object) || program->debug) &&
-        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object))) {
+        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)) && GTS_LIKELY(!is_garbage(object))) {
         reference = PyWeakref_NewRef(object, self->forget);
         if (reference == NULL)
             return -1;
