@@ -118,7 +118,7 @@ def test_stubs_with_names_of_their_own(roots: dict[str, Path], sources: Path) ->
 
 
 def test_compilers_of_two_families(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    """clang has no ISO_Fortran_binding.h, and gfortran says where its own is."""
+    """The C compiler clang has no ISO_Fortran_binding.h, and gfortran says where its own is."""
     need("gfortran", "clang")
     texts = render_stub(scale.SDFG, scale.PROGRAM, fortran=True)
     for suffix, text in {".h": texts.header, ".c": texts.source, ".f90": texts.module}.items():
@@ -139,7 +139,7 @@ def test_headers_of_another_fortran_compiler(roots: dict[str, Path], sources: Pa
     shutil.rmtree(project.build_folder)
     of_flang = (f"-Dgtstub_BINDING_DIR={ROOT}/tests/fortran/layouts", "-DCMAKE_C_FLAGS=-DLAYOUT=FLANG_19")
     printed = project.configure(*options, *of_flang, fails=True)
-    assert re.search(r"reads arrays of the Fortran compiler '\S*' wrongly, with the ISO_Fortran_binding.h that", printed)
+    assert re.search(r"reads arrays of the Fortran compiler '\S*' wrongly, with the ISO_Fortran_binding.h", printed)
 
 
 def test_the_program_of_the_package_is_found(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
