@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan valgrind browser
+.PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan tsan valgrind browser
 .PHONY: picture bench arm gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
@@ -236,6 +236,22 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup \
 	    tests/unit tests/python_host tests/property tests/fuzz \
 	    -m sanitizer $(ARGS)
+
+# The interpreter is not compiled for TSan, but its GIL is a mutex, which TSan sees. It does not see how threads of OpenMP
+# wait for each other, and no process that a test starts may have the preloaded library: left out are tests with those.
+TSAN_TESTS := $(addprefix tests/python_host/test_,threads_and_ends.py bound_calls.py capture.py checks.py dispatcher.py \
+    guard.py handed_over_ends.py offset_provider.py overloads.py steps.py)
+tsan: .venv/.gtstub ## run tests of the Python host that have threads under TSan
+	@command -v gcc >/dev/null || { echo "tsan: install gcc (apt-get install gcc)"; exit 1; }
+	rm -rf build/tsan
+	CC=gcc $(BIN)/python -m pip install -q --no-deps --no-build-isolation --target build/tsan \
+	    --config-settings=cmake.define.GTSTUB_SANITIZE=thread --config-settings=install.strip=false .
+	CC=gcc CFLAGS='-g -fsanitize=thread' PYTHONPATH=build/tsan LD_PRELOAD=$$(gcc -print-file-name=libtsan.so) \
+	    TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions:log_path=$(CURDIR)/build/tsan/report:exitcode=66 \
+	    GTSTUB_CACHE_DIR=$(CURDIR)/build/tsan/cache \
+	    $(BIN)/python -c 'import os, pytest; del os.environ["LD_PRELOAD"]; raise SystemExit(pytest.main())' $(TSAN_TESTS) \
+	    -k 'two_programs or one_call_of or thread and not test_threads_and_ends or take_turns' $(ARGS) || \
+	    { cat build/tsan/report* 2>/dev/null; exit 1; }
 
 MINUTES ?= 20
 soak: .venv/.gtstub ## kill processes and fail system calls around one cache for MINUTES=20, and write docs/reliability.md
