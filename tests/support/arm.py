@@ -15,7 +15,7 @@ from tests.support.checkout import ROOT
 FOLDER = ROOT / "build" / "arm" / "venv" / "bin"
 
 needs_arm_python = pytest.mark.skipif(
-    not (FOLDER / "python").exists(), reason="build/arm/venv is not there; 'make arm' makes it"
+    not (FOLDER.parent / ".packages").exists(), reason="build/arm/venv is not complete; 'make arm' makes it"
 )
 
 
