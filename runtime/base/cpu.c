@@ -1,6 +1,7 @@
 /* What the CPU of this machine can do. */
 #define _GNU_SOURCE
 #include "base/cpu.h"
+#include "base/lock.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -73,18 +74,17 @@ static char *read_features(void)
     return strdup("");
 }
 
+GTS_LOCK(reading)
+
 /* The same, read once: some kernels take 20 ms for this file. */
 static const char *known_features(void)
 {
     static char *known;
-    char *found = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    if (found == NULL && (found = read_features()) != NULL) {
-        char *other = NULL;
-        if (!__atomic_compare_exchange_n(&known, &other, found, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            free(found);
-            found = other;
-        }
-    }
+    (void)pthread_mutex_lock(&reading);
+    if (known == NULL)
+        known = read_features();
+    const char *const found = known;
+    (void)pthread_mutex_unlock(&reading);
     return found == NULL ? "" : found;
 }
 

@@ -32,6 +32,12 @@ PATIENCE = 60
 """Seconds. A test that fails waits as long."""
 
 
+@pytest.fixture(autouse=True)
+def no_other_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process call the step that lowers a program alone: such a build never ends."""
+    monkeypatch.setattr(progress.builds, "_under_way", {})
+
+
 @pytest.fixture
 def builds() -> Builds:
     return Builds()
