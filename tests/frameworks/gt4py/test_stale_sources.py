@@ -248,7 +248,7 @@ def hook(sdfg):
     ],
 )
 def test_nothing_is_built_where_hooks_or_environment_are_others(
-    model: Path, monkeypatch: pytest.MonkeyPatch, change: Any, where: str
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], change: Any, where: str
 ) -> None:
     """As in gt4py's worker processes, which import hooks again and keep the environment they were started with."""
     monkeypatch.setenv("GTSTUB_CACHE_DIR", str(model / "cache"))
@@ -271,6 +271,7 @@ def test_nothing_is_built_where_hooks_or_environment_are_others(
         "Program 'scale' cannot be built: these ingredients of its key are not the same in the process that builds it: "
     )
     assert f"'{where}'" in str(caught.value)
+    assert "gtstub: could not build scale: " in capsys.readouterr().err  # and it is not said to be under way later
     # Another program of this backend is one of the new hook and of the new flags.
     assert backend.request(inp).key != before
 

@@ -244,10 +244,10 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         if isinstance(inp, FoundProgramDef):
             return inp.entry
         assert inp.request is not None
-        self._check(inp.request)
         build = cast(Callable[[], Entry], functools.partial(super().__call__, inp))
         key = inp.request.key
         try:
+            self._check(inp.request)
             with self.compilation.build.context():
                 entry = build_once(inp.request.cache, key, build)
         except BaseException as error:
