@@ -30,6 +30,10 @@ endfunction()
 # The folder is empty for compilers whose header only their own C compilers find.
 function(_gtstub_find_binding call)
   set(name ISO_Fortran_binding.h)
+  if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU" AND CMAKE_Fortran_COMPILER_VERSION VERSION_LESS 12)
+    message(FATAL_ERROR "${call}: the Fortran compiler '${CMAKE_Fortran_COMPILER}' is gfortran "
+      "${CMAKE_Fortran_COMPILER_VERSION}, which cannot compile the module of a stub: gfortran 12 and later can.")
+  endif()
   if(NOT DEFINED gtstub_BINDING_DIR)
     set(folder)
     if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")

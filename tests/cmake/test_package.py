@@ -142,6 +142,14 @@ def test_headers_of_another_fortran_compiler(roots: dict[str, Path], sources: Pa
     assert re.search(r"reads arrays of the Fortran compiler '\S*' wrongly, with the ISO_Fortran_binding.h", printed)
 
 
+def test_a_gfortran_that_is_too_old(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    need("gfortran")
+    project = Project(tmp_path, roots[ALONE], sources, "C", "Fortran")
+    (older := tmp_path / "older.cmake").write_text("set(CMAKE_Fortran_COMPILER_VERSION 11.4.0)\n")
+    printed = project.configure("-DHOW=COMMITTED", f"-DCMAKE_PROJECT_INCLUDE={older}", fails=True)
+    assert "is gfortran 11.4.0, which cannot compile the module of a stub: gfortran 12 and later can." in printed
+
+
 def test_the_program_of_the_package_is_found(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
     project = Project(tmp_path, roots[FROM_PACKAGE], sources)
     project.configure()

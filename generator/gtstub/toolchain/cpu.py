@@ -24,17 +24,16 @@ MACHINE = os.uname().machine
 SAME_NAME = """
     mmx sse sse2 ssse3 sse4_1 sse4_2 sse4a avx avx2 fma fma4 xop f16c aes vaes vpclmulqdq gfni popcnt movbe bmi2 adx tbm
     rdpid fsgsbase fxsr xsave xsavec xsaveopt clflushopt clwb clzero pku waitpkg movdiri movdir64b serialize
-    avx512f avx512cd avx512bw avx512dq avx512vl avx512er avx512pf avx512ifma avx512vbmi
-    sha512 sm3 sm4 abm cmpccxadd
+    avx512f avx512cd avx512bw avx512dq avx512vl avx512er avx512pf avx512ifma avx512vbmi abm
 """
 """
 The x86 features whose compiler macro has the same name: __AVX2__. RDSEED and RDRAND are not listed: no compiler uses
-them by itself, and Linux hides them on CPUs where they are broken, which `-march=native` does not notice.
+them by itself, and Linux hides them on CPUs where they are broken, which `-march=native` does not notice. Linux lists
+SHA512, SM3, SM4, CMPCCXADD, AVX-IFMA, AVX-NE-CONVERT, AVX-VNNI-INT8 and AVX-VNNI-INT16 of no CPU.
 """
 
 WITHOUT_UNDERSCORE = """
-    avx_vnni avx_ifma avx_ne_convert avx_vnni_int8 avx_vnni_int16 avx512_vbmi2 avx512_vnni avx512_bf16 avx512_fp16
-    avx512_bitalg avx512_vpopcntdq avx512_vp2intersect
+    avx_vnni avx512_vbmi2 avx512_vnni avx512_bf16 avx512_fp16 avx512_bitalg avx512_vpopcntdq avx512_vp2intersect
 """
 """The x86 features whose compiler macro has the same name without underscores: __AVX512BF16__."""
 
@@ -112,9 +111,9 @@ others. No compiler uses other features by itself.
 @functools.cache
 def features() -> frozenset[str]:
     """The features of this machine's CPU; empty if the kernel does not list them."""
-    if MACHINE == "aarch64":
-        return arm_features(AUXV.read_bytes())
     try:
+        if MACHINE == "aarch64":
+            return arm_features(AUXV.read_bytes())
         with CPUINFO.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:  # The first processor's suffice; the file is long on machines with many.
                 name, _, value = line.partition(":")

@@ -33,6 +33,15 @@ def test_instructions_that_linux_hides_are_not_needed(compiler: str) -> None:
     assert cpu.compiled_features([compiler], ["-mrdseed", "-mrdrnd"]) == cpu.compiled_features([compiler], [])
 
 
+def test_instructions_that_linux_lists_of_no_cpu_are_not_needed(tmp_path: Path) -> None:
+    """Linux has no names for them: what is compiled for 'native' would be refused where it was compiled."""
+    macros = "__x86_64__ __AVX2__ __SHA512__ __SM3__ __SM4__ __CMPCCXADD__ __AVXIFMA__ __AVXNECONVERT__ __AVXVNNIINT8__"
+    compiler = tmp_path / "compiler"
+    compiler.write_text("".join(["#!/bin/sh\n", *(f"echo '#define {macro} 1'\n" for macro in macros.split())]))
+    compiler.chmod(0o755)
+    assert cpu.compiled_features([str(compiler)], []) == ["avx2"]
+
+
 def test_the_key_holds_whatever_native_may_use(compiler: str) -> None:
     native = cpu.compiled_features([compiler], ["-march=native"])
     assert set(native) <= set(cpu.key_features("-march=native"))
@@ -102,6 +111,9 @@ def test_an_arm_cpu_is_asked_otherwise(tmp_path: Path, monkeypatch: pytest.Monke
     assert cpu.features() == {"asimd", "sve"}
     assert cpu.lacking(["asimd", "sve2", "sve"]) == ["sve2"]
     assert cpu.key_features("-mcpu=native") == ["asimd", "sve"]
+    monkeypatch.setattr(cpu, "AUXV", tmp_path / "hidden")
+    cpu.features.cache_clear()
+    assert cpu.lacking(["sve2"]) == []
 
 
 def test_flags_that_compile_for_any_cpu_leave_it_out_of_the_key() -> None:
