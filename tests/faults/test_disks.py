@@ -107,9 +107,10 @@ MISSING = """if True:
     from pathlib import Path
     from gtstub.cache.lookup import Request
     from gtstub.cache.store import Cache
+    from gtstub.cache.temporary import writable
     from gtstub.errors import CacheError
     try:
-        print(Request("prog", {}, {}, Cache(Path(sys.argv[1]))).find())
+        print(Request("prog", {}, {}, writable(Cache(Path(sys.argv[1])))).find())
     except CacheError as error:
         print(error)
 """
@@ -135,6 +136,14 @@ def test_mounted_noexec(workshop: Workshop, tmp_path: Path) -> None:
         " option noexec, so no library can be loaded from there; name a directory on another file system in"
         " GTSTUB_CACHE_DIR, or copy the directory of the library to one."
     )
+
+
+def test_temporary_directory_mounted_noexec(workshop: Workshop, tmp_path: Path) -> None:
+    """The user has not chosen the cache of the refusal, so a message says before why it is used."""
+    find = shlex.join([sys.executable, "-c", MISSING, "/proc/cache"])
+    ended = mounting(f'mount -t tmpfs -o noexec none "$root" || exit 99; TMPDIR="$root" {find}', workshop, tmp_path)
+    assert ended.output.startswith(f"No program can be loaded from the cache '{tmp_path}/gtstub-")
+    assert ended.errors.startswith("gtstub: the cache '/proc/cache' cannot be written.")
 
 
 @pytest.mark.parametrize("has_entry", [True, False])

@@ -67,8 +67,8 @@ class Request:
                 raise self._refusal()
         elif entry is None:
             if settings.mode() == settings.Mode.BUILD_AND_RUN:
+                say_if_temporary(self.cache)  # Why a refusal may name a cache that nobody has chosen.
                 check_loadable(self.cache.root)
-                say_if_temporary(self.cache)
         elif ranks.current().rank == 0:  # A thousand ranks would wait for each other's bytes.
             count(self.cache.root, HITS)
         return entry
