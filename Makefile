@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule captured-diffusion model fortran-demo test quick suite soak lint format warnings asan tsan valgrind browser
 .PHONY: picture bench arm gpu wheel bounds fuzz wheel-test release generated check-generated site links clean
 .PHONY: .bench-calls .bench-dace .bench-starts .bench-build
+.PHONY: .arm-all .arm-hosts .arm-python
 .PHONY: .gpu-all .gpu-tests .gpu-programs .gpu-bench .gpu-wheels .gpu-build
 
 export PYTHON
@@ -151,14 +152,23 @@ bench: ## measure WHAT=calls, dace (calls of DaCe's programs), starts or build (
 # valgrind, sanitizers, which do not run in an emulator, and descriptors, which are the same on all machines.
 # tests/support/target.py says how a test names compilers.
 ARM := aarch64-linux-gnu
-arm: .venv/.gtstub ## compile runtime, stubs and hosts for aarch64, and run their tests and CPython in an emulator
+arm: ## for aarch64 in an emulator: WHAT=hosts (stubs, C and Fortran hosts, their tests), python (CPython), or both
+	$(call one_of,all hosts python)
+	@$(MAKE) .arm-$(or $(WHAT),all)
+
+.arm-all: .arm-hosts .arm-python
+
+.arm-hosts: .venv/.gtstub
 	@for program in $(ARM)-gcc $(ARM)-g++ $(ARM)-gfortran qemu-aarch64-static; do \
 	    command -v $$program >/dev/null || { echo "arm: '$$program' is missing: apt-get install" \
 	        gcc-$(ARM) g++-$(ARM) gfortran-$(ARM) qemu-user-static; exit 1; }; \
 	done
 	CROSS_COMPILE=$(ARM)- $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not valgrind' \
 	    tests/c tests/fortran --ignore tests/fortran/test_descriptors.py $(ARGS)
-	.ci/arm-root && $(BIN)/python -m pytest tests/arm
+
+.arm-python: .venv/.gtstub
+	.ci/arm-root
+	$(BIN)/python -m pytest tests/arm $(ARGS)
 
 # NVIDIA's compiler, in an environment of its own. Tests marked 'nvcc' run here alone, because each builds programs.
 build/nvcc/.ready: pyproject.toml
