@@ -182,17 +182,17 @@ def test_a_new_object_at_the_address_of_a_dead_one_is_not_taken_for_it(
     memory = np.zeros((EDGES, LEVELS))
     kind = Last if die in (pass_at_the_end, pass_at_the_end_of_a_cycle) else Field  # their objects may differ in size
     reused = 0
+    neighbours: list[Field] = []
     for _ in range(200):
         # The allocator reuses a free block before it takes new memory, unless the whole pool around it is free, or
-        # something else takes the block first.
-        neighbours = [kind(EK, memory) for _ in range(1000)]
+        # something else takes the block first. The neighbours of earlier rounds stay, so that few other blocks are free.
+        neighbours += [kind(EK, memory) for _ in range(1000)]
         old = die(bound)
         others = [kind(EK, memory) for _ in range(1000)]
         for other in others:
             if id(other) in old:
                 assert call(bound, vn=other)["vn"] == address(memory)
                 reused += 1
-        assert len(neighbours) == 1000
         if reused >= 5:
             break
     assert reused > 0
