@@ -185,7 +185,7 @@ def test_a_new_object_at_the_address_of_a_dead_one_is_not_taken_for_it(
     neighbours: list[Field] = []
     for _ in range(200):
         # The allocator reuses a free block before it takes new memory, unless the whole pool around it is free, or
-        # something else takes the block first. The neighbours of earlier rounds stay, so that few other blocks are free.
+        # something else takes the block first. Neighbours of earlier rounds stay, so that few other blocks are free.
         neighbours += [kind(EK, memory) for _ in range(1000)]
         old = die(bound)
         others = [kind(EK, memory) for _ in range(1000)]
