@@ -77,6 +77,14 @@ void __tsan_write_range(void *memory, size_t size)
     write_here(memory, size, HERE);
 }
 
+#define UPDATE(bits, type, name, operation, real)                                                                      \
+    type __tsan_atomic##bits##_##name(volatile type *memory, type value, int order);                                   \
+    type __tsan_atomic##bits##_##name(volatile type *memory, type value, int order)                                    \
+    {                                                                                                                  \
+        return memory_is_modelled() ? (type)memory_update(memory, sizeof *memory, operation, value, order, HERE)       \
+                                    : real(memory, value, __ATOMIC_RELAXED);                                           \
+    }
+
 #define DEFINE(bits, type)                                                                                             \
     type __tsan_atomic##bits##_load(const volatile type *memory, int order);                                           \
     type __tsan_atomic##bits##_load(const volatile type *memory, int order)                                            \
@@ -91,24 +99,9 @@ void __tsan_write_range(void *memory, size_t size)
         else                                                                                                           \
             *memory = value;                                                                                           \
     }                                                                                                                  \
-    type __tsan_atomic##bits##_exchange(volatile type *memory, type value, int order);                                 \
-    type __tsan_atomic##bits##_exchange(volatile type *memory, type value, int order)                                  \
-    {                                                                                                                  \
-        return memory_is_modelled() ? (type)memory_update(memory, sizeof *memory, MEMORY_EXCHANGE, value, order, HERE) \
-                                    : __atomic_exchange_n(memory, value, __ATOMIC_RELAXED);                            \
-    }                                                                                                                  \
-    type __tsan_atomic##bits##_fetch_add(volatile type *memory, type value, int order);                                \
-    type __tsan_atomic##bits##_fetch_add(volatile type *memory, type value, int order)                                 \
-    {                                                                                                                  \
-        return memory_is_modelled() ? (type)memory_update(memory, sizeof *memory, MEMORY_ADD, value, order, HERE)      \
-                                    : __atomic_fetch_add(memory, value, __ATOMIC_RELAXED);                             \
-    }                                                                                                                  \
-    type __tsan_atomic##bits##_fetch_sub(volatile type *memory, type value, int order);                                \
-    type __tsan_atomic##bits##_fetch_sub(volatile type *memory, type value, int order)                                 \
-    {                                                                                                                  \
-        return memory_is_modelled() ? (type)memory_update(memory, sizeof *memory, MEMORY_SUBTRACT, value, order, HERE) \
-                                    : __atomic_fetch_sub(memory, value, __ATOMIC_RELAXED);                             \
-    }                                                                                                                  \
+    UPDATE(bits, type, exchange, MEMORY_EXCHANGE, __atomic_exchange_n)                                                 \
+    UPDATE(bits, type, fetch_add, MEMORY_ADD, __atomic_fetch_add)                                                      \
+    UPDATE(bits, type, fetch_sub, MEMORY_SUBTRACT, __atomic_fetch_sub)                                                 \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type *memory, type *expected, type value, int order,    \
                                                       int failed);                                                     \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type *memory, type *expected, type value, int order,    \
@@ -127,6 +120,7 @@ DEFINE(16, uint16_t)
 DEFINE(32, uint32_t)
 DEFINE(64, uint64_t)
 #undef DEFINE
+#undef UPDATE
 
 /* ---- What the linker calls ------------------------------------------------------------------------------------- */
 
