@@ -12,8 +12,8 @@
 
 /* Attributes and keywords that the host looks up, as interned strings: gts_py_state.name.<name>. */
 #define GTS_PY_NAMES(X)                                                                                                \
-    X(__cuda_array_interface__)                                                                                        \
     X(__code__)                                                                                                        \
+    X(__cuda_array_interface__)                                                                                        \
     X(__cuda_stream__)                                                                                                 \
     X(__dlpack__)                                                                                                      \
     X(__dlpack_device__)                                                                                               \

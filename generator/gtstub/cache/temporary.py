@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from gtstub import settings
+from gtstub.cache.mounts import nearest
 from gtstub.cache.store import Cache
 
 
@@ -19,7 +20,7 @@ def writable(cache: Cache) -> Cache:
     The cache, if its root can be written. Otherwise a cache in a temporary directory with the given one as a shared
     layer. The directory is removed when this process exits.
     """
-    place = next(path for path in (cache.root, *cache.root.parents) if os.path.exists(path))  # noqa: PTH110  Path.exists raises
+    place = nearest(cache.root)
     if os.access(place, os.W_OK | os.X_OK) and (place == cache.root or _takes_a_directory(place)):
         return cache
     return Cache(_directory(cache.root), cache.layers)
