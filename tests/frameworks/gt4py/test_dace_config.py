@@ -163,3 +163,11 @@ def test_a_gpu_that_is_named_is_compiled_for(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv("GTSTUB_ARCH", named)
         overrides = make_backend(gpu=True).executor.compilation.build.ingredients["overrides"]
         assert overrides["compiler.cuda.cuda_arch"] == expected
+
+
+def test_the_processes_in_which_gt4py_builds_make_the_key_of_their_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gt4py hides the GPU from them, and sets CUDAARCHS to its architecture instead."""
+    monkeypatch.setenv("GTSTUB_ARCH", "sm_90")
+    parent = make_backend(gpu=True).executor.compilation.build.ingredients
+    monkeypatch.setenv("CUDAARCHS", "90")
+    assert make_backend(gpu=True).executor.compilation.build.ingredients == parent

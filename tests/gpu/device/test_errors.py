@@ -40,8 +40,9 @@ ILLEGAL_ADDRESS = "error 700 (cudaErrorIllegalAddress: an illegal memory access 
 
 
 def run(text: str, entries: dict[str, Entry], **environment: str) -> list[str]:
+    """What the process tells. DaCe and CuPy write about errors of CUDA on stderr, too."""
     paths = [entries[name].path for name in NAMES]
-    told = run_script(BEGINNING + textwrap.dedent(text), *paths, environment=environment.items())
+    told = run_script(BEGINNING + textwrap.dedent(text), *paths, environment=environment.items(), complains=True)
     return [line[2:] for line in told.splitlines() if line.startswith("> ")]
 
 

@@ -47,13 +47,15 @@ DEBUG_FLAGS = {
 """The flags that a build type adds before flags without an override, as in gt4py."""
 
 GPU_VARIABLES = (
-    *("CUDACXX", "CUDAHOSTCXX", "CUDAFLAGS", "CUDAARCHS", "CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"),
+    *("CUDACXX", "CUDAHOSTCXX", "CUDAFLAGS", "CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"),
     *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"),
     *("HIPCXX", "HIPHOSTCXX", "HIPFLAGS", "HIP_PATH", "HIP_PLATFORM", "ROCM_PATH"),
     *("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND"),
 )
 """
 The variables that CMake, DaCe and compilers for GPUs read. gtstub.toolchain.environment has those for all programs.
+CUDAARCHS is not among them: DaCe tells CMake the architecture of 'compiler.cuda.cuda_arch', for which gt4py reads that
+variable, and sets it in the processes that build.
 """
 
 
