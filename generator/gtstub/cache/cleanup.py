@@ -31,9 +31,6 @@ LONGEST_BUILD = 24 * 60 * 60
 FAILED_KEPT = 21 * LONGEST_BUILD
 """Seconds that gtstub keeps a stub that did not compile."""
 
-PARSES = ".parses"
-"""The directory of a cache with what processes have found out by parsing DaCe programs."""
-
 BUILD_CACHES_KEPT = 4
 """How many of both stay, those that were used last. A new one costs a build a few seconds."""
 
@@ -85,7 +82,7 @@ def leftovers(root: Path) -> Iterator[Path]:
             if has_ended or (has_ended is None and _is_older(path, LONGEST_BUILD)):
                 yield path
     yield from (path for path in _listed(root / CLAIMS) if _is_needless(path, root))
-    for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD), (PARSES, FAILED_KEPT)):
+    for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
         yield from (path for path in _listed(root / directory) if _is_older(path, kept))
     for place in dict.fromkeys((root, machine_directory() or root)):
         for directory in (BUILD_CACHES, BYTE_CODE):

@@ -64,15 +64,15 @@ def result(program: Any) -> float:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the programs that are parsed, or were in an earlier process."""
+    """The names of the programs that are parsed."""
     names: list[str] = []
-    make = front_end.StubbedProgram._built
+    parse = front_end.parse_variant
 
-    def built(program: Any, *args: Any) -> Any:
-        names.append(program.__name__)
-        return make(program, *args)
+    def parse_variant(program: Any, *args: Any) -> Any:
+        names.append(program.f.__name__)
+        return parse(program, *args)
 
-    monkeypatch.setattr(front_end.StubbedProgram, "_built", built)
+    monkeypatch.setattr(front_end, "parse_variant", parse_variant)
     return names
 
 

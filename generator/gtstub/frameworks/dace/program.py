@@ -22,7 +22,6 @@ from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.changes import Watch
 from gtstub.frameworks.dace.closures import UsedUpError, copy_of, same
 from gtstub.frameworks.dace.internals import Types, examples, python_of, refresh, types_of
-from gtstub.frameworks.dace.known_parses import Parse
 from gtstub.frameworks.dace.structures import is_struct
 from gtstub.frameworks.dace.variant import (
     LoadedVariant,
@@ -187,14 +186,8 @@ class StubbedProgram(Overloads):
     ) -> LoadedVariant | ByDace:
         try:
             with spans.span("key", self.dace_program.name):
-                parse = Parse.of(self.dace_program, types, call, self._options)
-                if parse is not None and (found := parse.find(types, call, self._options)) is not None:
-                    return found
                 parsed = parse_variant(self.dace_program, args, kwargs, types, call, self._options)
-            built = build_variant(parsed, types, call)
-            if parse is not None:
-                parse.keep(parsed)
-            return built
+            return build_variant(parsed, types, call)
         except (SignatureError, PlanError) as error:
             if not self._fallback or isinstance(error, UsedUpError):
                 raise

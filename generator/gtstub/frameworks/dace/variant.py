@@ -240,23 +240,12 @@ def parse_variant(
         stub = make_stub(made, signature)
     measured = (parsing, BuildStage.since(begin, "bindings"))
     build = options.build(made.device)
-    digest = hashlib.sha256(json.dumps(_plain(raw), sort_keys=True).encode()).hexdigest()
-    texts = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in stub.files.items()}
-    library = None if compiled is None else compiled.library
-    request = request_of(sdfg.name, digest, texts, closure, build, library)
-    return ParsedVariant(sdfg, raw, parameters, closure, signature, made, stub, build, request, library, measured)
-
-
-def request_of(
-    name: str, sdfg: str, stub: Mapping[str, str], closure: Closure, build: Build, library: Path | None
-) -> Request:
-    """The entry of a program, by the digests of its SDFG and of the texts of its stub."""
     baked = {
         reading.source: value for reading, value in closure.constants if isinstance(value, bool | int | float | complex)
     }
     ingredients: dict[str, Any] = {
-        "sdfg": sdfg,
-        "stub": dict(stub),
+        "sdfg": hashlib.sha256(json.dumps(_plain(raw), sort_keys=True).encode()).hexdigest(),
+        "stub": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in stub.files.items()},
         "static": {name: repr(value) for name, value in sorted(baked.items())},
         "backend": {
             "device": build.device,
@@ -269,9 +258,11 @@ def request_of(
     }
     if closure.again:
         ingredients["evaluated"] = list(closure.again)
+    library = None if compiled is None else compiled.library
     if library is not None:
         ingredients["library"] = hashlib.sha256(library.read_bytes()).hexdigest()
-    return make_request(name, ingredients, baked, build.cmake)
+    request = make_request(sdfg.name, ingredients, baked, build.cmake)
+    return ParsedVariant(sdfg, raw, parameters, closure, signature, made, stub, build, request, library, measured)
 
 
 def watch_of(program: DaceProgram, types: Types, call: Arguments) -> Watch:
@@ -290,29 +281,7 @@ def _meet(value: Any, front_end: FrontEnd) -> None:
 
 def build_variant(parsed: ParsedVariant, types: Types, call: Arguments, front_end: FrontEnd = DACE) -> LoadedVariant:
     """Finds or builds the entry of a program that was parsed for these types and this call, and loads it."""
-    arrays = arrays_of(parsed.sdfg, parsed.parameters)
-    plan, entry = parsed.stub.plan, parsed.entry()
-    return load_variant(entry, plan, arrays, parsed.parameters, parsed.closure, types, call, front_end)
-
-
-def arrays_of(sdfg: dace.SDFG, parameters: Parameters) -> Mapping[str, dace.data.Array]:
-    """The descriptors of a program's arguments and results that are arrays, with those of members of structures."""
-    names = {*parameters.passed, *parameters.read, *parameters.results}
-    described = {name: each for name, each in sdfg.arrays.items() if name in names}
-    return {name: each for name, each in with_members(sdfg, described) if isinstance(each, dace.data.Array)}
-
-
-def load_variant(
-    entry: Entry,
-    plan: CallPlan,
-    arrays: Mapping[str, dace.data.Array],
-    parameters: Parameters,
-    closure: Closure,
-    types: Types,
-    call: Arguments,
-    front_end: FrontEnd = DACE,
-) -> LoadedVariant:
-    """Loads the entry of a program. `arrays` are as for `arrays_of`."""
+    entry, parameters = parsed.entry(), parsed.parameters
     passed = {*call.places} & types.given
     constants = {name: copy_of(value) for name, value in types.values.items() if name in passed}
     exact = {
@@ -320,7 +289,12 @@ def load_variant(
         for name, descriptor in types.descriptors.items()
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
-    return LoadedVariant(entry.load(), plan, arrays, parameters, closure, constants, exact, entry, front_end)
+    names = {*parameters.passed, *parameters.read, *parameters.results}
+    described = {name: each for name, each in parsed.sdfg.arrays.items() if name in names}
+    arrays = {name: each for name, each in with_members(parsed.sdfg, described) if isinstance(each, dace.data.Array)}
+    return LoadedVariant(
+        entry.load(), parsed.stub.plan, arrays, parameters, parsed.closure, constants, exact, entry, front_end
+    )
 
 
 def _called(program: DaceProgram, sdfg: dace.SDFG) -> list[Any]:
