@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from gt4py.next import errors
 from gt4py.next.otf import arguments
+from gt4py.next.program_processors.runners.dace import run_dace_cpu_noopt
 
 import gtstub
 from gtstub.errors import ArgumentError
@@ -28,12 +29,17 @@ def plane(dtype: Any = np.float64) -> gtx.Field:
     return gtx.as_field([I, K], np.zeros((3, 4), dtype))
 
 
-def refused(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> CallError:
     with pytest.raises(CallError) as caught:
         call(*args, **kwargs)
     assert isinstance(caught.value, errors.DSLError)  # as gt4py's own
     assert isinstance(caught.value, TypeError)  # as that of the stub
-    return str(caught.value.message)
+    assert caught.value.__cause__ is not None
+    return caught.value
+
+
+def refused(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    return str(refusal(call, *args, **kwargs).message)
 
 
 Call = tuple[tuple[Any, ...], dict[str, Any], str]
@@ -114,6 +120,22 @@ def test_elements_of_tuples(backend: plugin.StubBackend) -> None:
 def test_a_field_operator_at_its_first_call(backend: plugin.StubBackend) -> None:
     message = refused(small.average.with_backend(backend), plane(), LINE, out=plane(), offset_provider={})
     assert message == "Argument 'b' of program 'average' must be 'Field[[I, K], float64]', not 'Field[[I], float64]'."
+
+
+@pytest.mark.parametrize(("args", "kwargs"), [call[:2] for call in CALLS.values()], ids=CALLS)
+def test_the_cause_is_the_cause_of_what_gt4py_raises(
+    args: tuple[Any, ...], kwargs: dict[str, Any], backend: plugin.StubBackend
+) -> None:
+    cause = refusal(small.implicit_domain.with_backend(backend), *args, **kwargs, offset_provider={}).__cause__
+    with pytest.raises(errors.DSLError) as caught:
+        small.implicit_domain.with_backend(run_dace_cpu_noopt)(*args, **kwargs, offset_provider={})
+    own = caught.value.__cause__
+    assert (type(cause), str(cause)) == (type(own), str(own))
+
+
+def test_a_tuple_that_is_too_long_has_the_cause_that_gt4py_raises(backend: plugin.StubBackend) -> None:
+    call = small.nested_tuples.with_backend(backend)
+    assert isinstance(refusal(call, PAIR, 1.0, (*OUT, plane()), offset_provider={}).__cause__, IndexError | ValueError)
 
 
 def test_what_gt4py_takes_is_called(backend: plugin.StubBackend) -> None:

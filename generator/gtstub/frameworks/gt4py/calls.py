@@ -50,7 +50,7 @@ REFUSALS = (ValueError, IndexError)
 class CallError(errors.DSLError, ArgumentError):
     """
     A call that gt4py would refuse. As an error of gt4py, it is shown without the lines of gt4py that lead to it, and
-    with the line of the call.
+    with the line of the call. Its cause is what gt4py raises.
     """
 
     def __init__(self, message: str) -> None:
@@ -136,7 +136,19 @@ def _refuse(
     """Raises CallError if it finds what does not fit."""
     if problems := _problems(program, type_.definition.pos_or_kw_args, args, kwargs):
         more = f" And {len(problems) - SHOWN} more." if len(problems) > SHOWN else ""
-        raise CallError(" ".join(problems[:SHOWN]) + more) from None
+        raise CallError(" ".join(problems[:SHOWN]) + more) from _error_of_gt4py(type_, args, kwargs)
+
+
+def _error_of_gt4py(
+    type_: ts_ffront.ProgramType, args: Sequence[ts.TypeSpec], kwargs: Mapping[str, ts.TypeSpec]
+) -> Exception | None:
+    """What gt4py raises for such a call, without its lines, which say nothing about the call."""
+    plain = ts_ffront.ProgramType(definition=type_.definition)
+    try:
+        type_info.accepts_args(plain, with_args=args, with_kwargs=dict(kwargs), raise_exception=True)
+    except REFUSALS as error:
+        return error.with_traceback(None)
+    return None
 
 
 def _problems(
@@ -228,7 +240,7 @@ def check_tables(lowered: CompilableProgramDef, program: str) -> None:
             raise CallError(
                 f"Program '{program}' needs connectivity '{name}', which the offset provider does not have: pass"
                 f" it in 'offset_provider', which {has}."
-            ) from None
+            ) from error.with_traceback(None)
 
 
 def _is_missing(offset: Any, provider: Mapping[str, Any]) -> bool:
