@@ -83,6 +83,10 @@ class CaptureError(GtstubError):
     """What was captured is no step, or the step does not do what the captured method does."""
 
 
+class CaptureWarning(UserWarning):
+    """A captured step may lack something that the captured method does, which could not be found out."""
+
+
 class RanksError(GtstubError):
     """The rank, the layout or the code path of a run is malformed or contradictory."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gtstub import _host
-from gtstub.errors import CaptureError
-from gtstub.util.bits import differences, digest
+from gtstub.errors import CaptureError, CaptureWarning, reason
+from gtstub.util.bits import differences, digest, in_host_memory
+from gtstub.util.perturbed import can_change, perturb
 
 type Look = Callable[[int], object]
 """Is called before each program that a method calls, with the number of those that it has called."""
@@ -28,37 +30,116 @@ def check_captured(name: str, calls: Sequence[_host.BoundCall]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Field:
-    """An array of a step, the name of its argument, and the position and the program that wrote it last."""
+    """An array of a step, whether a program writes it, and the argument, position and program that did so last."""
 
     argument: str
     position: int
     program: str
     value: Any
     array: Any
+    written: bool
+
+    @property
+    def can_change(self) -> bool:
+        return can_change(self.array) and _is_writable(self.array)
 
 
 def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]) -> None:
     """
     Raises CaptureError unless a step does the same as the method that it was captured from. The method has just run
-    once, and `run_again` captures it again. Afterwards the arrays are as they are now.
+    once, and `run_again` captures it again. Both begin with the arrays as they are now, and then with slightly other
+    values in them: what a method changes besides its programs may have the same values in each call. If this cannot be
+    tried, a CaptureWarning says why. Afterwards the arrays are as they are now.
     """
-    fields = _fields(step)
-    before = [field.array.copy() for field in fields]
+    verification = _Verification(step, _fields(step), run_again)
     try:
-        _check_same(step, run_again(None))
-        for field, array in zip(fields, before, strict=True):
-            _check_restorable(step.__name__, field, array)
-        expected = [field.array.copy() for field in fields]
-        _restore(fields, before)
-        step()
-        refusals = (_difference_at_end(field, array) for field, array in zip(fields, expected, strict=True))
+        verification.compare()
+        why = verification.compare_perturbed()
+    finally:
+        verification.restore()
+    if why is not None:
+        warnings.warn(f"Step '{step.__name__}' was verified {why}.", CaptureWarning, stacklevel=3)
+
+
+class _Verification:
+    """A step, its arrays with the values that they have now, and the method that it was captured from."""
+
+    def __init__(
+        self, step: _host.Step, fields: Sequence[_Field], run_again: Callable[[Look | None], _host.Step]
+    ) -> None:
+        self._step = step
+        self._fields = fields
+        self._run_again = run_again
+        self._before = [field.array.copy() for field in fields]
+
+    def restore(self) -> None:
+        _restore(self._fields, self._before)
+
+    def compare(self) -> None:
+        """Raises CaptureError if the step does not do what the method does from the values of now."""
+        unlike = self._run_method(())
+        if unlike is not None:
+            raise CaptureError(f"Step '{self._step.__name__}' cannot be captured: {unlike}.")
+        for field, array in zip(self._fields, self._before, strict=True):
+            _check_restorable(self._step.__name__, field, array)
+        self._compare_step(())
+
+    def compare_perturbed(self) -> str | None:
+        """
+        Raises CaptureError if the step does not do what the method does from other values: those of all arrays, or else
+        of those that programs write. Returns with which values that was possible, and why not with others.
+        """
+        arrays = [field for field in self._fields if field.can_change]
+        written = [field for field in arrays if any(_may_share(field, each) for each in self._fields if each.written)]
+        why = self._compare_with(arrays) if arrays else "it writes no array of floating-point numbers"
+        if why is None:
+            return None
+        if 0 < len(written) < len(arrays) and self._compare_with(written) is None:
+            return f"with other values only in arrays that its programs write: {why}"
+        return f"only with the values that its arrays have now: {why}"
+
+    def _compare_with(self, changed: Sequence[_Field]) -> str | None:
+        try:
+            unlike = self._run_method(changed)
+        except Exception as error:  # of the method, which need not accept any values
+            return f"with other values, the method raises {type(error).__name__}: {reason(error)}"
+        if unlike is not None:
+            return f"with other values in the second call, {unlike}"
+        finite = [_is_finite(field.array) for field in self._fields]
+        self._compare_step(changed)
+        for field, now, before in zip(self._fields, finite, map(_is_finite, self._before), strict=True):
+            if (before & ~now).any():
+                return (
+                    f"with other values, argument '{field.argument}' of program '{field.program}' (position "
+                    f"{field.position}) is not finite"
+                )
+        return None
+
+    def _run_method(self, changed: Sequence[_Field]) -> str | None:
+        """Runs the method. Returns how its programs and arguments are unlike those of the step."""
+        self._begin(changed)
+        return _unlike(self._step, self._run_again(None))
+
+    def _compare_step(self, changed: Sequence[_Field]) -> None:
+        """Raises CaptureError if the step does not leave the arrays as they are now, after the method."""
+        expected = [field.array.copy() for field in self._fields]
+        self._begin(changed)
+        self._step()
+        refusals = (_difference_at_end(field, array) for field, array in zip(self._fields, expected, strict=True))
         refusal = next(filter(None, refusals), None)
         if refusal is not None:
             del expected
-            change = _find_change(step, fields, before, run_again)
-            raise CaptureError(f"Step '{step.__name__}' does not do what the method does: {change or refusal}")
-    finally:
-        _restore(fields, before)
+            change = _find_change(self._step, self._fields, lambda: self._begin(changed), self._run_again)
+            where = " if its arrays begin with slightly other values" if changed else ""
+            raise CaptureError(
+                f"Step '{self._step.__name__}' does not do what the method does{where}: {change or refusal}"
+            )
+
+    def _begin(self, changed: Sequence[_Field]) -> None:
+        """Gives all arrays the values of now, and slightly other ones to those of `changed`: always the same."""
+        self.restore()
+        for seed, field in enumerate(changed):
+            perturb(field.array, seed)
 
 
 def _calls(step: _host.Step) -> list[_host.BoundCall]:
@@ -79,7 +160,7 @@ def _fields(step: _host.Step) -> Sequence[_Field]:
                     f"pass verify=False."
                 )
             if array is not None and (id(value) not in found or name in written):
-                found[id(value)] = _Field(name, number + 1, call.__name__, value, array)
+                found[id(value)] = _Field(name, number + 1, call.__name__, value, array, name in written)
     return list(found.values())
 
 
@@ -109,32 +190,48 @@ def _restore(fields: Iterable[_Field], arrays: Iterable[Any]) -> None:
             field.array[...] = array
 
 
+def _may_share(field: _Field, other: _Field) -> bool:
+    """Whether two arrays may have the same memory, or parts of it."""
+    import numpy as np
+
+    arrays = field.array, other.array
+    return field is other or (all(isinstance(each, np.ndarray) for each in arrays) and np.may_share_memory(*arrays))
+
+
+def _is_finite(array: Any) -> Any:
+    """Which elements are finite, in host memory."""
+    import numpy as np
+
+    values = in_host_memory(array)
+    return np.isfinite(values) if can_change(values) else np.ones(values.shape, np.bool_)
+
+
 def _is_writable(array: Any) -> bool:
     return bool(getattr(getattr(array, "flags", None), "writeable", True))
 
 
-def _check_same(step: _host.Step, again: _host.Step) -> None:
-    """Raises CaptureError unless two calls of a method have called the same programs with the same arguments."""
+def _unlike(step: _host.Step, again: _host.Step) -> str | None:
+    """How another call of a method has called other programs, or with other arguments; None if it has not."""
     first, second = _calls(step), _calls(again)
-    refused = f"Step '{step.__name__}' cannot be captured: "
     for number, (call, other) in enumerate(zip(first, second, strict=False)):
         if call.program is not other.program:
-            raise CaptureError(
-                f"{refused}at position {number + 1}, the first call of the method has called program "
-                f"'{call.__name__}', and the second one '{other.__name__}'."
+            return (
+                f"at position {number + 1}, the first call of the method has called program '{call.__name__}', and the "
+                f"second one '{other.__name__}'"
             )
         for argument, value in call.arguments.items():
             difference = _difference(value, other.arguments[argument])
             if difference is not None:
-                raise CaptureError(
-                    f"{refused}argument '{argument}' of program '{call.__name__}' (position {number + 1}) was "
-                    f"{difference} of the method."
+                return (
+                    f"argument '{argument}' of program '{call.__name__}' (position {number + 1}) was {difference} of "
+                    f"the method"
                 )
     if len(first) != len(second):
-        raise CaptureError(
-            f"{refused}the first call of the method has called {_programs(len(first))}, and the second one "
-            f"{_programs(len(second))}."
+        return (
+            f"the first call of the method has called {_programs(len(first))}, and the second one "
+            f"{_programs(len(second))}"
         )
+    return None
 
 
 def _programs(count: int) -> str:
@@ -222,29 +319,30 @@ class _FirstChange:
 
 
 def _find_change(
-    step: _host.Step, fields: Sequence[_Field], before: Sequence[Any], run_again: Callable[[Look], _host.Step]
+    step: _host.Step, fields: Sequence[_Field], begin: Callable[[], None], run_again: Callable[[Look], _host.Step]
 ) -> str | None:
     """
-    Says between which programs of a method something else changes which array. Calls the method once more, from the
-    arrays `before`. None if this call does not show it, as that of a method whose own state has changed.
+    Says between which programs of a method something else changes which array. Calls the method once more, after
+    `begin`. None if this call does not show it, as that of a method whose own state has changed.
     """
     calls = _calls(step)
     digests = []
-    _restore(fields, before)
+    begin()
     for call in calls:
         digests.append(_digests(fields))
         call()
     digests.append(_digests(fields))
     look = _FirstChange(fields, digests)
-    _restore(fields, before)
+    begin()
     try:
-        _check_same(step, run_again(look))
+        if _unlike(step, run_again(look)) is not None:
+            return None
         look(len(calls))
     except Exception:  # of the method: what was found before is the answer
         return None
     if look.field is None:
         return None
-    _restore(fields, before)
+    begin()
     for call in calls[: look.position]:
         call()
     if _digests(fields) != digests[look.position]:

@@ -126,10 +126,13 @@ def capture(
     In the block, programs run as always. The step has their arrays and scalars. It has nothing else that the block
     does: numpy's work on the same fields, communication, branches that another run would take.
 
-    `gtstub.capture(method)` calls `method()` twice, runs the step once, and compares all its arrays bit for bit. Then
-    the arrays are as after one call of the method. It raises CaptureError if the step does not do the same, or if
-    the two calls differ in a program or an argument. If the step does not do the same, `method()` is called once more
-    to find out between which programs it changes an array. `verify=False` calls the method once and compares nothing.
+    `gtstub.capture(method)` calls `method()` three times, runs the step twice, and compares all its arrays bit for bit:
+    from the values that the arrays have after the first call, and from slightly other ones, which show what the method
+    does besides its programs, such as a halo exchange. Then the arrays are as after one call of the method. It raises
+    CaptureError if the step does not do the same, or if two calls differ in a program or an argument. If the step does
+    not do the same, `method()` is called once more to find out between which programs it changes an array. If the
+    method cannot be called with other values, a CaptureWarning says so. `verify=False` calls the method once and
+    compares nothing.
     Without a `name`, the step has that of the method, and of a lambda the function around it with its file and line.
     """
     if method is None:

@@ -10,7 +10,7 @@ def differences(array: Any, other: Any) -> tuple[Any, Any, Any]:
     """Which elements of two arrays differ in their bits, in C order, and both arrays in host memory."""
     import numpy as np
 
-    found, wanted = map(_in_host_memory, (array, other))
+    found, wanted = map(in_host_memory, (array, other))
     size = found.dtype.itemsize
     differ = (found.view(np.uint8).reshape(-1, size) != wanted.view(np.uint8).reshape(-1, size)).any(axis=1)
     return differ, found, wanted
@@ -20,10 +20,11 @@ def digest(array: Any) -> str:
     """A digest of the elements in C order, hexadecimal."""
     import numpy as np
 
-    return hashlib.blake2b(_in_host_memory(array).view(np.uint8), digest_size=16).hexdigest()
+    return hashlib.blake2b(in_host_memory(array).view(np.uint8), digest_size=16).hexdigest()
 
 
-def _in_host_memory(array: Any) -> Any:
+def in_host_memory(array: Any) -> Any:
+    """The elements as a contiguous array of numpy."""
     import numpy as np
 
     return np.ascontiguousarray(array.get() if hasattr(array, "get") else array)
