@@ -17,7 +17,8 @@ from dace.frontend.python.common import DaceSyntaxError
 
 import gtstub
 from gtstub.errors import SignatureError
-from gtstub.frameworks.dace.closures import Closure, Identical, same
+from gtstub.frameworks.dace.closures import Closure, Identical
+from gtstub.frameworks.dace.values import same
 from tests.support.closures import closure_without_build
 from tests.support.random_closures import RandomClosure
 

@@ -9,19 +9,11 @@ from typing import Any
 from dace import dtypes
 from dace.frontend.python.parser import DaceProgram
 
-from gtstub.frameworks.dace.closures import (
-    Closure,
-    Identical,
-    TheObject,
-    copy_of,
-    is_equal,
-    readings_of,
-    same,
-    type_of,
-)
+from gtstub.frameworks.dace.closures import Closure, Identical, readings_of
 from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.readings import Reading
 from gtstub.frameworks.dace.recording import Recorder
+from gtstub.frameworks.dace.values import TheObject, copy_of, is_equal, same, type_of
 
 
 @dataclasses.dataclass(frozen=True)

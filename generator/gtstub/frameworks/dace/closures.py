@@ -9,24 +9,36 @@ program is refused.
 from __future__ import annotations
 
 import ast
-import copy
 import dataclasses
 import enum
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
-import numpy as np
-from dace import data, dtypes, symbolic
+from dace import dtypes, symbolic
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
+from gtstub.frameworks.dace.libraries import LIBRARIES
 from gtstub.frameworks.dace.paths import paths_in
-from gtstub.frameworks.dace.readings import LIBRARIES, Again, Fixed, Names, Object, Passed, Reading
+from gtstub.frameworks.dace.readings import Again, Fixed, Names, Object, Passed, Reading
 from gtstub.frameworks.dace.recording import Evaluation, Purpose, Recorder, Scope
+from gtstub.frameworks.dace.values import (
+    copy_of,
+    has_index,
+    held,
+    is_collection,
+    is_equal,
+    is_iterable,
+    is_plain,
+    items_of,
+    kept,
+    same,
+    type_of,
+)
 
 
 class UsedUpError(SignatureError):
@@ -156,17 +168,17 @@ class _Maker:
             evaluation.use = Purpose.VALUE  # DaCe has parsed the function, and drops the callback
         names = self._names(evaluation.scope)
         node = names.expanded(evaluation.node)
+        if evaluation.in_annotation and names.is_of_library(node):
+            return End.FIXED
         source = names.path(node)
         if isinstance(source, Fixed):
-            return End.FIXED
+            return self._end_fixed(source)
         if source is None:
             return self._end_expression(names, node, evaluation)
-        if source.library is not None:
-            return self._end_library(source.library)
         value, use = evaluation.value, evaluation.use
         if isinstance(source.root, Passed) and not is_plain(value):
             self._passed.setdefault(id(value), source)
-        has_items = _is_iterable(value) or (use is Purpose.ITEMS and isinstance(value, Iterable))
+        has_items = is_iterable(value) or (use is Purpose.ITEMS and isinstance(value, Iterable))
         is_path = dtypes.is_array(value) or isinstance(value, list | tuple)  # whose items are at paths, too
         is_gone_over = use in (Purpose.VALUE, Purpose.ITEMS) and has_items and not is_path
         if is_gone_over or (use is Purpose.TRUTH and not is_plain(value)):
@@ -174,15 +186,15 @@ class _Maker:
         self._read(source, value, Purpose.VALUE if use is Purpose.ITEMS else use)
         if evaluation.is_measured and not is_plain(value):
             self._compare_length(source)
-        if _has_index(value):
+        if has_index(value):
             self.compare(self._again(names, node, operator.index, f"operator.index({source.source})"))
         return End.READ
 
-    def _end_library(self, library: Reading) -> End:
-        """Has calls compare the module that a name stands for, unless it is the module's own."""
-        if library.source in LIBRARIES:
+    def _end_fixed(self, fixed: Fixed) -> End:
+        """Has calls compare the module in which something is, unless its name always stands for it."""
+        if fixed.library is None or fixed.library.source in LIBRARIES:
             return End.FIXED
-        self.compare(library)
+        self.compare(fixed.library)
         return End.READ
 
     def _names(self, scope: Scope) -> Names:
@@ -195,7 +207,7 @@ class _Maker:
         """The paths in what was evaluated that do not lead to a library."""
         names = self._names(evaluation.scope)
         found = [names.path(each) for each in paths_in(names.expanded(evaluation.node))]
-        return [each for each in found if isinstance(each, Reading) and each.library is None]
+        return [each for each in found if isinstance(each, Reading)]
 
     def _read_plain(self, reading: Reading, value: Any) -> bool:
         """Has calls compare a value that is the same if it is equal; False for others."""
@@ -205,7 +217,7 @@ class _Maker:
 
     def _read(self, reading: Reading, value: Any, use: Purpose) -> None:
         is_passed = isinstance(reading.root, Passed)
-        if use is Purpose.HELD and (_is_collection(value) or not is_plain(value)):  # the callback sees what is in it
+        if use is Purpose.HELD and (is_collection(value) or not is_plain(value)):  # the callback sees what is in it
             self._compare_identical(reading, value)
         elif dtypes.is_array(value):
             self.arrays.append((reading, value))
@@ -237,12 +249,16 @@ class _Maker:
             self.compare(reading.then("__class__", "__call__", source=f"type({reading.source}).__call__"))
 
     def _end_expression(self, names: Names, node: ast.expr, evaluation: Evaluation) -> End:
-        found = [names.path(each) for each in paths_in(node)]
-        libraries = [each.library for each in found if isinstance(each, Reading) and each.library is not None]
-        readings = [each for each in found if isinstance(each, Reading) and each.library is None]
-        ends = {self._end_library(library) for library in libraries}
-        if not readings:
-            return End.READ if End.READ in ends else End.FIXED
+        if evaluation.use not in _PASSED and isinstance(evaluation.value, _METHODS) and isinstance(node, _OF_METHODS):
+            return End.FIXED  # DaCe asks whether it knows what is called; what the call makes is another evaluation
+        in_annotation = evaluation.in_annotation
+        found = [names.path(each) for each in paths_in(node) if not (in_annotation and names.is_of_library(each))]
+        readings = [each for each in found if isinstance(each, Reading)]
+        ends = {self._end_fixed(each) for each in found if isinstance(each, Fixed)}
+        if names.is_pure(node) or (evaluation.use is Purpose.KIND and not readings):
+            for reading in readings:
+                self.compare(reading)
+            return End.READ if readings or End.READ in ends else End.FIXED
         if evaluation.use is Purpose.KIND or isinstance(node, _OF_VALUES):
             try:
                 values = [(reading, reading.read(self._arguments)) for reading in readings]
@@ -261,7 +277,7 @@ class _Maker:
             convert, source = bool, source if isinstance(value, bool) else f"bool({source})"
         elif evaluation.use is Purpose.HELD:
             convert = held
-        elif dtypes.is_array(value):
+        elif dtypes.is_array(value) and evaluation.use is not Purpose.ITEMS:
             self.arrays.append((self._again(names, node, None, source), value))
             return End.EVALUATED_AGAIN
         elif isinstance(value, Iterator):
@@ -269,7 +285,7 @@ class _Maker:
                 raise UsedUpError(f"{self._refusal(source)} DaCe has used it up: make it a list.")
             self.compare(self._again(names, node, kept, source))
             return End.EVALUATED_AGAIN
-        elif evaluation.use is not Purpose.BOUND and _is_iterable(value):
+        elif evaluation.use is not Purpose.BOUND and is_iterable(value):
             convert = kept
         elif evaluation.use is Purpose.ITEMS and isinstance(value, Iterable):
             convert = items_of
@@ -289,7 +305,7 @@ class _Maker:
 
     def compare(self, reading: Reading, value: Any = ...) -> None:
         """Has calls compare what they read with `value`, or with what is there now."""
-        if isinstance(reading.root, Object) and not reading.steps and not _is_collection(reading.root.value):
+        if isinstance(reading.root, Object) and not reading.steps and not is_collection(reading.root.value):
             return  # the object is the same
         if reading.identity in self.constants or self._is_compared_whole(reading):
             return
@@ -319,6 +335,10 @@ class _Maker:
         )
 
 
+_METHODS = BuiltinFunctionType | FunctionType | MethodType | MethodWrapperType
+_OF_METHODS = ast.Attribute | ast.Lambda
+_PASSED = Purpose.BOUND, Purpose.HELD, Purpose.TRUTH
+
 _OF_VALUES = (
     ast.Compare
     | ast.BoolOp
@@ -340,122 +360,3 @@ def _is_of_values(node: ast.expr) -> bool:
     return all(
         isinstance(each, allowed) for each in ast.walk(node) if isinstance(each, ast.expr) and id(each) not in inner
     )
-
-
-def is_plain(value: Any) -> bool:
-    """
-    Whether it is a number, a text, a type, a function without a state, or a collection of these: what is the same if it
-    is equal.
-    """
-    if _is_collection(value):
-        each_of = [*value, *value.values()] if isinstance(value, dict) else value
-        return all(is_plain(each) for each in each_of)
-    is_type = isinstance(value, np.dtype | dtypes.typeclass | type)
-    is_value = isinstance(value, bytes | enum.Enum | symbolic.sympy.Basic | range)
-    return bool(dtypes.isconstant(value)) or is_type or is_value
-
-
-def copy_of(value: Any) -> Any:
-    """A copy of a collection that its owner may change, or another value itself."""
-    return copy.deepcopy(value) if _is_collection(value) and is_plain(value) else value
-
-
-def _is_code(value: Any) -> bool:
-    """Whether it is something that DaCe calls or parses."""
-    return isinstance(value, FunctionType | MethodType | ModuleType) or hasattr(value, "__sdfg__")
-
-
-def is_equal(value: Any) -> bool:
-    """Whether a value is the same if it is equal."""
-    return is_plain(value) or _is_code(value)
-
-
-def type_of(array: Any) -> str:
-    """What DaCe compiles in of an array: the type of its elements, sizes and strides."""
-    try:
-        return str(data.create_datadescriptor(array).to_json())
-    except (TypeError, ValueError):
-        return str(type(array))
-
-
-def _is_collection(value: Any) -> bool:
-    return type(value) in (list, tuple, dict, set, frozenset)
-
-
-def _is_iterable(value: Any) -> bool:
-    return _is_collection(value) or isinstance(value, Iterator) or type(value) in _VIEWS
-
-
-_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-
-
-def kept(value: Any) -> Any:
-    """
-    What calls compare of a collection: its numbers, texts, types and functions, and the types of the other objects,
-    which are read by themselves.
-    """
-    if isinstance(value, list | Iterator) or type(value) in _VIEWS:
-        return [kept(each) for each in value]
-    match value:
-        case tuple():
-            return tuple(kept(each) for each in value)
-        case dict():
-            return [(kept(key), kept(each)) for key, each in value.items()]
-        case set() | frozenset():
-            return [kept(each) for each in value]
-    return value if is_plain(value) or _is_code(value) else type(value)
-
-
-def items_of(value: Iterable[Any]) -> list[Any]:
-    """The same of the items of another object than a collection of Python."""
-    return [kept(each) for each in value]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class TheObject:
-    """An object among what a callback keeps: equal to the same object only."""
-
-    value: Any
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TheObject) and self.value is other.value
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-
-def held(value: Any) -> Any:
-    """What calls compare of a value that a callback keeps: its numbers, texts and types, and its very objects."""
-    if type(value) in (list, tuple):
-        return type(value)(map(held, value))
-    if type(value) is dict:
-        return {key: held(each) for key, each in value.items()}
-    return value if is_plain(value) else TheObject(value)
-
-
-def _has_index(value: Any) -> bool:
-    """Whether an object is one that DaCe takes for an integer."""
-    return hasattr(type(value), "__index__") and not is_plain(value) and not dtypes.is_array(value)
-
-
-def same(a: Any, b: Any) -> bool:
-    """As the host compares what it reads with what was compiled in."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    match a:
-        case float() | complex() | np.generic():
-            return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-        case list() | tuple():
-            return len(a) == len(b) and all(map(same, a, b))
-        case dict():
-            return same(list(a.items()), list(b.items()))
-        case set() | frozenset():
-            return a == b and {(type(each), repr(each)) for each in a} == {(type(each), repr(each)) for each in b}
-    try:
-        return bool(a == b)
-    except Exception:  # of any object's comparison
-        return False

@@ -20,9 +20,10 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.by_dace import ByDace
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.changes import Watch
-from gtstub.frameworks.dace.closures import UsedUpError, copy_of, same
+from gtstub.frameworks.dace.closures import UsedUpError
 from gtstub.frameworks.dace.internals import Types, examples, python_of, refresh, types_of
 from gtstub.frameworks.dace.structures import is_struct
+from gtstub.frameworks.dace.values import copy_of, same
 from gtstub.frameworks.dace.variant import (
     LoadedVariant,
     Options,

@@ -14,11 +14,9 @@ from dace import dtypes, symbolic
 from dace.frontend.python import astutils
 
 from gtstub.frameworks.dace.front_end import FrontEnd
-from gtstub.frameworks.dace.paths import Step, own_names, path_of
+from gtstub.frameworks.dace.libraries import is_library, is_own_builtin, is_pure, own
+from gtstub.frameworks.dace.paths import Step, own_names, path_of, paths_in
 from gtstub.frameworks.dace.recording import Scope
-
-LIBRARIES = ("dace", "math", "numpy")
-"""The modules whose attributes never change, and that these names always stand for; others, as 'np', are compared."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,34 +115,35 @@ class Reading:
                 return self.source, id(function.__globals__), found, names, convert, self.steps
         return id(self.root), self.steps
 
-    @property
-    def library(self) -> Reading | None:
-        """The reading of the library whose attribute it is, or that it is itself; None if there is none."""
-        name = self.source.partition(".")[0]
-        match self.root:
-            case dict() as names if _is_library(names.get(name)):
-                return Reading(names, self.steps[:1], name)
-            case CellType() as cell if _is_library(cell.cell_contents):
-                return Reading(cell, (), name)
-        return None
-
 
 _FIXED = "gtstub_fixed_"
 """How the names of cells begin that an expression has for objects without a name."""
 
 
-def _is_library(value: Any) -> bool:
-    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] in LIBRARIES
-
-
 @dataclasses.dataclass(frozen=True)
 class Fixed:
     """
-    What a name stands for that no call can change: a builtin function, the `self` of a method, or what a calling
-    program passes. Where the latter has it from is an evaluation of that program. What is in an object may change.
+    What a name or path stands for that no call can change: a builtin function, the `self` of a method, what a calling
+    program passes, or a function of a library. Where a calling program has it from is an evaluation of that program.
+    What is in an object may change. `library` reads the module in which it is, if the name for that may change.
     """
 
     value: Any
+    library: Reading | None = None
+
+
+def _library(found: Reading | Fixed) -> ModuleType | None:
+    """The library that a name stands for; None for other names."""
+    match found:
+        case Fixed(value):
+            module = value
+        case Reading(root=dict() as names, steps=(name,)):
+            module = names.get(name)
+        case Reading(root=CellType() as cell, steps=()) if cell != CellType():
+            module = cell.cell_contents
+        case _:
+            return None
+    return module if is_library(module) else None
 
 
 class Names:
@@ -176,6 +175,8 @@ class Names:
             return Reading(function.__globals__, (sys.intern(name),), name)
         if name in scope.values:
             return Fixed(scope.values[name])
+        if hasattr(builtins, name) and not is_own_builtin(name):
+            return Reading(vars(builtins), (sys.intern(name),), name)
         return Fixed(getattr(builtins, name, None))
 
     def _is_symbol(self, name: str) -> bool:
@@ -190,11 +191,23 @@ class Names:
         name, steps = path
         source = ast.unparse(node)
         found = self.find(name)
+        if (module := _library(found)) is not None and (of_library := own(module, steps)) is not None:
+            return Fixed(of_library.value, found if isinstance(found, Reading) else None)
         if isinstance(found, Reading):
             return found.then(*steps, source=source)
         is_builtin = found.value is getattr(builtins, name, ...)
-        is_fixed = is_builtin or dtypes.isconstant(found.value) or _is_library(found.value)
-        return found if is_fixed else Reading(Object(found.value), steps, source)
+        reading = Reading(Object(found.value), steps, source)
+        if not (is_builtin or dtypes.isconstant(found.value)) or any(str(step).startswith("_") for step in steps):
+            return reading
+        try:
+            return Fixed(reading.read({}))
+        except Exception:  # of a step that leads nowhere
+            return found
+
+    def is_of_library(self, node: ast.expr) -> bool:
+        """Whether an expression is a path into a library."""
+        path = path_of(node)
+        return path is not None and _library(self.find(path[0])) is not None
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """An expression in the function's own names, without those that DaCe has made up."""
@@ -208,6 +221,18 @@ class Names:
             return found.value if isinstance(found, Fixed) else found and found.read(self._arguments)
         except Exception:  # of any object's attributes
             return None
+
+    def is_pure(self, node: ast.expr) -> bool:
+        """
+        Whether an expression has the same value as long as its paths have: it calls only functions that are known to
+        be pure, and all its paths that may change are functions or types.
+        """
+        called = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+        for each in paths_in(node):
+            value = self.value(each)
+            if ((called and callable(value)) or isinstance(self.path(each), Reading)) and not is_pure(value):
+                return False
+        return all(path_of(each) is not None or _is_method(each) for each in called)
 
     def again(self, node: ast.expr, convert: Callable[[Any], Any] | None, source: str) -> Reading:
         """A reading that evaluates an expression, and converts what comes out."""
@@ -297,6 +322,11 @@ class _Bound(ast.NodeTransformer):
         name = f"{_FIXED}{len(self.cells)}"
         self.cells[name] = CellType(value)
         return ast.Name(id=name, ctx=ast.Load())
+
+
+def _is_method(node: ast.expr) -> bool:
+    """Whether what is called is a method of the value of an expression, such as a literal, and a public one."""
+    return isinstance(node, ast.Attribute) and not node.attr.startswith("_")
 
 
 def _with_steps(node: ast.expr, steps: Iterable[Step]) -> ast.expr:

@@ -66,7 +66,8 @@ class Scope:
 class Evaluation:
     """
     An expression that DaCe evaluates in a function, and what came out. `callback` is the function that keeps a value
-    whose use is HELD. If it `is_measured`, DaCe asks for the number of its items.
+    whose use is HELD. If it `is_measured`, DaCe asks for the number of its items. An expression `in_annotation` says
+    what is passed.
     """
 
     scope: Scope
@@ -75,6 +76,7 @@ class Evaluation:
     use: Purpose
     callback: Any = None
     is_measured: bool = False
+    in_annotation: bool = False
 
 
 class Recorder:
@@ -90,6 +92,7 @@ class Recorder:
         self._thread = threading.get_ident()
         self._scopes: list[Scope] = []
         self._of_tree: dict[int, tuple[Any, Scope]] = {}
+        self._annotations: dict[int, ast.AST] = {}
         self._use: Purpose | None = Purpose.VALUE
         self._evaluated: Evaluation | None = None
         self._replacing: tuple[str, Evaluation] | None = None
@@ -145,6 +148,13 @@ class Recorder:
             each.callback = callback
         return callback
 
+    def add_function(self, node: ast.FunctionDef | ast.Lambda) -> None:
+        """DaCe goes over the definition of a function."""
+        if self.is_here:
+            annotations = [each.annotation for each in ast.walk(node.args) if isinstance(each, ast.arg)]
+            for annotation in (*annotations, getattr(node, "returns", None)):
+                self._annotations |= {id(each): each for each in ast.walk(annotation or ast.Pass())}
+
     def measure(self, value: Any) -> None:
         """DaCe asks for the number of items of an object that it has left as it is."""
         if self._is_on:
@@ -170,7 +180,8 @@ class Recorder:
 
     def _add(self, node: ast.expr, value: Any, use: Purpose) -> Evaluation:
         self._meet(value)
-        evaluation = Evaluation(self._scopes[-1], astutils.copy_tree(node), value, use)
+        in_annotation = id(node) in self._annotations
+        evaluation = Evaluation(self._scopes[-1], astutils.copy_tree(node), value, use, in_annotation=in_annotation)
         self.evaluations.append(evaluation)
         return evaluation
 
@@ -303,10 +314,13 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
 
         return recorder.replace(make, value, parent_node, qualname, keeps=keep_object)
 
-    def used(class_: type, method: str, purpose: Purpose | None) -> tuple[type, str, Callable[..., Any]]:
+    def used(
+        class_: type, method: str, purpose: Purpose | None, add: Callable[[Any], None] = lambda _: None
+    ) -> tuple[type, str, Callable[..., Any]]:
         function = getattr(class_, method)
 
         def observed(visitor: Any, node: ast.AST) -> Any:
+            add(node)
             with recorder.used(purpose):
                 return function(visitor, node)
 
@@ -332,6 +346,7 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
         used(preprocessing.ConditionalCodeResolver, "visit_If", Purpose.TRUTH),
         used(preprocessing.CallTreeResolver, "_eval_args", Purpose.BOUND),
         used(preprocessing.LoopUnroller, "visit_For", Purpose.ITEMS),
+        used(preprocessing.GlobalResolver, "visit_FunctionDef", Purpose.VALUE, recorder.add_function),
         used(preprocessing.RewriteSympyEquality, "visit_Compare", None),
     )
     old = [(place, name, getattr(place, name)) for place, name, _ in places]

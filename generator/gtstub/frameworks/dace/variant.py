@@ -25,7 +25,7 @@ from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import RESULTS, Arguments
 from gtstub.frameworks.dace.changes import Change, Watch, change_of
-from gtstub.frameworks.dace.closures import Closure, Identical, closure_of, copy_of
+from gtstub.frameworks.dace.closures import Closure, Identical, closure_of
 from gtstub.frameworks.dace.conversions import Conversion
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh
@@ -35,6 +35,7 @@ from gtstub.frameworks.dace.recording import recording
 from gtstub.frameworks.dace.results import allocator
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.structures import with_members
+from gtstub.frameworks.dace.values import copy_of
 from gtstub.frameworks.dace.words import words_of_dace
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import CallPlan, FieldLeaf
