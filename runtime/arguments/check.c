@@ -43,11 +43,8 @@ int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int6
     for (uint32_t i = 0; i < use->axis_count; ++i) {
         const gts_leaf_axis each = use->axes[i];
         const gts_array *const array = gts_array_of(self, each.leaf);
-        if (lowest >= array->origin[each.axis] && highest < gts_stop(array, each.axis))
-            continue;
-        if (!use->pads)
+        if (lowest < array->origin[each.axis] || highest >= gts_stop(array, each.axis))
             return gts_refuse_indices(self, &self->stub->leaves[each.leaf], each.axis, array, lowest, highest);
-        GTS_TRY(gts_pad(self, each.leaf, each.axis, lowest, highest));
     }
     return 0;
 }

@@ -194,12 +194,8 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
     const range allowed = {least, most};
     if (table->device != GTS_CPU)
         return 0;
-    if (GTS_UNLIKELY(first < 0 || last >= table->shape[0])) {
-        if (!follow->pads)
-            return gts_refuse_indices(self, &self->stub->leaves[follow->table], 0, table, first, last);
-        first = gts_max(first, 0); /* the other rows get padding */
-        last = gts_min(last, table->shape[0] - 1);
-    }
+    if (GTS_UNLIKELY(first < 0 || last >= table->shape[0]))
+        return gts_refuse_indices(self, &self->stub->leaves[follow->table], 0, table, first, last);
     gts_table *const known = gts_table_of(leaf);
     if (GTS_UNLIKELY(known->is_new)) {
         const range found = range_of_table(table);
@@ -212,12 +208,7 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
     if (GTS_LIKELY(contains(allowed, (range){known->least[follow->skips], known->most})))
         return 0;
     const range part = known_part(known, table, first, last, follow->columns, follow->skips);
-    if (contains(allowed, part))
-        return 0;
-    if (!follow->pads || follow->leaf == GTS_TEMPORARY)
-        return refuse_element(self, follow, first, last, allowed);
-    const int64_t plus = gts_array_of(self, follow->leaf)->origin[follow->axis] - least;
-    return gts_pad(self, follow->leaf, follow->axis, part.least + plus, part.most + plus);
+    return contains(allowed, part) ? 0 : refuse_element(self, follow, first, last, allowed);
 }
 
 /* ---- Index base 1 ---------------------------------------------------------------------------------------------- */

@@ -171,24 +171,13 @@ static void enter(gts_program *self)
     self->has_extra_work = true;
 }
 
-static int run_inside(gts_program *self, gts_observers rest, bool is_padded)
-{
-    return gts_checked_of(self)->is_guarded ? gts_guard_run(self, rest, is_padded)
-                                            : gts_run_observed(self, rest, is_padded);
-}
-
 static int run(gts_program *self, gts_observers rest)
 {
     if (!are_running())
-        return gts_run_observed(self, rest, false);
+        return gts_run_observed(self, rest);
     if (before(self) != 0)
         return -1;
-    return after(self, run_inside(self, rest, false));
-}
-
-static int run_padded(gts_program *self, gts_observers rest)
-{
-    return run_inside(self, rest, true);
+    return after(self, gts_checked_of(self)->is_guarded ? gts_guard_run(self, rest) : gts_run_observed(self, rest));
 }
 
 const gts_observer gts_checks_observer = {
@@ -198,7 +187,6 @@ const gts_observer gts_checks_observer = {
     .load = gts_maps_find,
     .enter = enter,
     .run = run,
-    .run_padded = run_padded,
     .workspace = gts_guard_workspace,
     .close = gts_checked_close,
     .after_fork = gts_checks_inherit,

@@ -118,7 +118,7 @@ const char *gts_guard_obstacle(const gts_program *self);
  * For a call with `is_guarded`: runs the SDFG inside the rest of the observers while the arrays of the program
  * are guarded copies, and copies the results back. Fails if the SDFG has accessed memory outside of them.
  */
-int gts_guard_run(gts_program *self, gts_observers rest, bool is_padded);
+int gts_guard_run(gts_program *self, gts_observers rest);
 
 /* Replaces a workspace of `size` bytes by a guarded copy until the call ends, if this has a guard. */
 int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size);

@@ -203,8 +203,7 @@ static void find_parts(const gts_program *self, gts_guard *guard)
         gts_extent extent;
         if (!gts_is_array(self->stub->leaves[i].kind))
             continue;
-        const gts_array *const padded = gts_padding_of(self, i);
-        const gts_array *const array = padded == NULL ? gts_array_of(self, i) : padded;
+        const gts_array *const array = gts_array_of(self, i);
         if (array->device != GTS_CPU || !gts_measure(array, &size, &extent))
             continue;
         const uintptr_t data = (uintptr_t)array->data;
@@ -271,14 +270,14 @@ static int prepare(gts_program *self, gts_guard *guard)
     return copy_arrays(guard) ? 0 : gts_guard_refuse_memory(self);
 }
 
-static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest, bool is_padded)
+static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest)
 {
     gts_checked_of(self)->guard = guard;
     guard->call_back = self->call_back;
     self->call_back = call_back;
     exchange(self, guard, true);
     gts_pages_watch();
-    const int status = guard_workspaces(self) == 0 ? gts_run_observed(self, rest, is_padded) : -1;
+    const int status = guard_workspaces(self) == 0 ? gts_run_observed(self, rest) : -1;
     gts_pages_unwatch();
     return_workspaces(self, guard);
     exchange(self, guard, false);
@@ -287,15 +286,13 @@ static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest
     return status;
 }
 
-int gts_guard_run(gts_program *self, gts_observers rest, bool is_padded)
+int gts_guard_run(gts_program *self, gts_observers rest)
 {
-    int status = self->stub->prepare(self);
-    if (status != 0) /* it makes padded copies, and comes back here with them */
-        return status < 0 ? -1 : gts_run_observed(self, rest, is_padded);
+    GTS_TRY(self->stub->prepare(self));
     gts_guard guard = {.map = NULL};
-    status = prepare(self, &guard);
+    int status = prepare(self, &guard);
     if (status == 0)
-        status = run_on_copies(self, &guard, rest, is_padded);
+        status = run_on_copies(self, &guard, rest);
     if (status == 0)
         status = gts_guard_report(self, &guard);
     if (status == 0) {

@@ -101,11 +101,11 @@ static int run(gts_program *self, gts_observers rest)
 {
     gts_profiled *const own = gts_profiled_of(self);
     if (own->entered == 0)
-        return gts_run_observed(self, rest, false);
+        return gts_run_observed(self, rest);
     const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self, &own->gpu_times, add_gpu_time);
     const bool is_first = !self->runtime->was_called;
     const uint64_t converted = gts_clock_ns();
-    const int status = gts_run_observed(self, rest, false);
+    const int status = gts_run_observed(self, rest);
     const uint64_t ended = gts_clock_ns();
     const bool is_initial = is_first || self->runtime->has_new_handle;
     gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &own->times->initial : &own->times->run;

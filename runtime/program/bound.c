@@ -96,7 +96,6 @@ static int keep_tables(gts_bound_call *call, gts_program *program)
 void gts_bound_take(gts_bound_call *call)
 {
     memcpy(call->slots, call->program->slots, call->stub->slots_size);
-    call->needs_host |= call->program->has_new_array; /* each start makes padded copies */
 }
 
 void gts_bound_close(gts_program *program)

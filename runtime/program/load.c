@@ -129,7 +129,6 @@ static void free_program(gts_program *self)
     free(self->workspace);
     free(self->runtime->workspace_size);
     free(self->runtime->lower_bounds);
-    gts_padding_free(self);
     free(self->memory_symbol);
     free(self);
 }

@@ -25,15 +25,14 @@ void gts_observe(gts_observers observers)
     }
 }
 
-int gts_run_observed(gts_program *self, gts_observers observers, bool is_padded)
+int gts_run_observed(gts_program *self, gts_observers observers)
 {
     for (; *observers != NULL; ++observers) {
-        int (*const run)(gts_program *, gts_observers) = is_padded ? (*observers)->run_padded : (*observers)->run;
-        if (run != NULL)
-            return run(self, observers + 1);
+        if ((*observers)->run != NULL)
+            return (*observers)->run(self, observers + 1);
     }
     const int status = self->stub->run(self);
-    self->runtime->was_called |= status == 0 && !is_padded;
+    self->runtime->was_called |= status == 0;
     return status;
 }
 

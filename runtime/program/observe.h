@@ -35,9 +35,6 @@ struct gts_observer {
      */
     int (*run)(gts_program *, gts_observers rest);
 
-    /* The same where the SDFG runs on padded copies of its arguments. This is inside run(). */
-    int (*run_padded)(gts_program *, gts_observers rest);
-
     /* The SDFG's new handle gets a workspace of `size` bytes, which may be exchanged for another one. */
     int (*workspace)(gts_program *, uint32_t workspace, size_t size);
 
@@ -86,8 +83,8 @@ static inline void *gts_observed(const gts_program *self, size_t place)
         }                                                                                                              \
     } while (false)
 
-/* Runs the SDFG inside these observers: on padded copies by their run_padded(), otherwise by their run(). */
-int gts_run_observed(gts_program *, gts_observers, bool is_padded);
+/* Runs the SDFG inside these observers. */
+int gts_run_observed(gts_program *, gts_observers);
 
 /* gts_observer.workspace() of all observers. */
 int gts_observe_workspace(gts_program *, uint32_t workspace, size_t size);

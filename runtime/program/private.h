@@ -9,9 +9,6 @@
 #include "gtstub/linked.h"
 #include "program/gpu.h"
 
-/* Copies of arrays with the elements that they lack: padding.c. */
-typedef struct gts_padding gts_padding;
-
 struct gts_runtime {
     gts_function exit;       /* `__dace_exit_<name>` */
     gts_gpu gpu;             /* unused if the program runs on the CPU */
@@ -20,7 +17,6 @@ struct gts_runtime {
     bool was_called;         /* a call has succeeded */
     bool has_new_handle;     /* the SDFG's handle was initialised in this call */
     gts_bound_call *bound;   /* a list of its bound calls */
-    gts_padding *padding;    /* NULL until a call needs padding */
     int64_t *lower_bounds;   /* [stub->leaf_count][GTS_MAX_RANK], of the arrays of a Fortran host; NULL: all are 1 */
     gts_program *next;       /* in the list of loaded programs */
     const void *called_here; /* the thread of gts_stream_called_here(); NULL if there is none */
@@ -136,16 +132,6 @@ int gts_handle_end(gts_program *self);
  */
 const gts_stub *gts_load_stub(const char *path, const gts_file *verified);
 int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program);
-
-/* ---- padding.c ------------------------------------------------------------------------------------------------- */
-
-/* Notes that the running call reads the indices from `lowest` to `highest` of an array, and needs none that it lacks. */
-int gts_pad(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest);
-
-/* The whole copy on which the SDFG runs in place of an argument; NULL if it runs on the argument. */
-const gts_array *gts_padding_of(const gts_program *self, uint32_t leaf);
-
-void gts_padding_free(gts_program *self);
 
 /* ---- start.c --------------------------------------------------------------------------------------------------- */
 

@@ -245,7 +245,7 @@ static void after(gts_program *self, gts_recorder_call *call, bool has_run)
 static int run(gts_program *self, gts_observers rest)
 {
     gts_recorder_call *const call = gts_recorder_of(self) == NULL ? NULL : before(self);
-    const int status = gts_run_observed(self, rest, false);
+    const int status = gts_run_observed(self, rest);
     if (call != NULL)
         after(self, call, status == 0);
     return status;

@@ -86,9 +86,9 @@ static void enter(gts_program *self)
 static int run(gts_program *self, gts_observers rest)
 {
     if (!is_on)
-        return gts_run_observed(self, rest, false);
+        return gts_run_observed(self, rest);
     (void)push(self->stub->name);
-    const int status = gts_run_observed(self, rest, false);
+    const int status = gts_run_observed(self, rest);
     (void)pop();
     return status;
 }

@@ -50,10 +50,10 @@ static int run(gts_program *self, gts_observers rest)
     traced *const own = gts_observed(self, place);
     const uint64_t begin = own->entered;
     if (begin == 0)
-        return gts_run_observed(self, rest, false);
+        return gts_run_observed(self, rest);
     own->entered = 0;
     const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_trace_begin(self, &own->gpu, &own->name);
-    const int status = gts_run_observed(self, rest, false);
+    const int status = gts_run_observed(self, rest);
     const uint64_t end = gts_ticks();
     if (is_on_gpu)
         gts_gpu_trace_end(self, &own->gpu, status != 0);

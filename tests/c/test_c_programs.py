@@ -34,10 +34,6 @@ def test_extreme_values(build: Build) -> None:
 
 
 @address
-def test_padding(build: Build) -> None:
-    build.run("padding.c", "./padded_stub.so", "./libpadded.so", stubs=["padded_stub.so"])
-
-
 @address
 def test_opening(build: Build) -> None:
     for name, files in {"entry": ["whole_stub.so", "libwhole.so"], "alone": ["whole_stub.so"], "nothing": []}.items():

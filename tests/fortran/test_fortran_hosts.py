@@ -17,8 +17,6 @@ from tests.support.complex_programs import WAVES
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
 from tests.support.signatures import (
-    PADDED_PROGRAM,
-    PADDED_SDFG,
     WHOLE_PROGRAM,
     WHOLE_SDFG,
     K,
@@ -103,7 +101,6 @@ PROGRAMS = {
     "calling": (CALLING.sdfg, CALLING.program),
     "waves": (WAVES.sdfg, WAVES.program),
     "reach": (reaching.SDFG, reaching.PROGRAM),
-    "padded": (PADDED_SDFG, PADDED_PROGRAM),
 }
 
 
@@ -160,14 +157,6 @@ def test_traces_count_as_fortran_does(build_of: Callable[[str, str], Build]) -> 
     (out,) = (line for line in done.stderr.splitlines() if "after: argument 'out[1]' is 7 at" in line)
     assert out.endswith("argument 'out[1]' is 7 at out[1](6,4).")
     assert "Argument 'vn' of program 'whole' has no element at vn(6,4) for check 'trace 6,4'.\n" in done.stderr
-
-
-def test_missing_elements_count_as_fortran_does(build_of: Callable[[str, str], Build]) -> None:
-    done = run(build_of("padded", "plain").host(WHOLE[0], HERE / "padded.f90"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    first, second = done.stderr.splitlines()
-    assert "argument 'x' at the indices 0 to 5 on dimension 1 ('Vertex'), which has 0 to 3. No result" in first
-    assert "argument 'y' at the indices 1 to 6 on dimension 2 ('K'), which has 1 to 3. No result" in second
 
 
 @pytest.mark.parametrize("flags", BUILDS)

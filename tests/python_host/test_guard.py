@@ -297,27 +297,6 @@ def test_interleaved_arrays(reach: Reach) -> None:
     assert np.array_equal(memory[:, 1::2], 2 * before[:, ::2])
 
 
-def test_padded_copies(
-    tmp_path: Path, toolchain: Toolchain, capfd: pytest.CaptureFixture[str], libraries: tuple[Path, Path]
-) -> None:
-    """A call that runs on a copy of x with two more rows may read those, and nothing after them."""
-    reach = Reach(reaching.build_reach(tmp_path, toolchain, sdfg=reaching.PADDED))
-    plain = Reach(libraries)
-    for check in ("bounds end", "bounds start"):
-        reach.x = reach.x + 1
-        with gtstub.checks(check):
-            reach()
-        assert np.array_equal(reach.out, 2 * reach.x)
-    padded = (EDGES + 2) * LEVELS
-    assert plain.message("bounds end", READ_X, padded - 1) != ""
-    assert reach.message("bounds end", READ_X, padded - 1) == ""
-    assert reach.message("bounds end", READ_X, padded) == refused("x", "read", "1 element after its end")
-    assert reach.message("bounds start", READ_X, -1) == refused("x", "read", "1 element before its start")
-    assert reach.message("bounds end", WRITE_OUT, ALL) == refused("out", "written", "1 element after its end")
-    assert np.array_equal(reach.out, 2 * reach.x)
-    assert capfd.readouterr().err.count("each call passes a copy in which they are NaN") == 1
-
-
 # --- Beginning and ending ---------------------------------------------------------------------------------------------
 
 

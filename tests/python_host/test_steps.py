@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import sys
 import threading
@@ -16,11 +15,7 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.scale_program import N
-from tests.support.sdfg_libraries import build_recording_library
-from tests.support.signatures import PADDED_PROGRAM, PADDED_SDFG
-from tests.support.stubs import build_stub
 
 
 @pytest.fixture
@@ -234,35 +229,6 @@ def test_a_swap_keeps_no_array_without_elements(scale: _host.Program, x: np.ndar
     before = sys.getrefcount(empty.array)
     step.swap(x, out)
     assert (empty.reads, sys.getrefcount(empty.array)) == (1, before)
-
-
-def test_a_refused_change_does_not_make_the_next_starts_slower(tmp_path: Path, toolchain: Toolchain) -> None:
-    """With another n, each start of the first program would make padded copies, but the second program refuses it."""
-    build_recording_library(PADDED_SDFG, tmp_path)
-    assert PADDED_SDFG.bounds is not None
-    needed = tuple(dataclasses.replace(claim, is_needed=True) for claim in PADDED_SDFG.bounds.claims)
-    bounds = dataclasses.replace(PADDED_SDFG.bounds, claims=needed)
-    x, y, table = Exported(np.zeros(4)), np.zeros((3, 3), np.int32), {"E2V": np.ones((3, 2), np.int32)}
-    calls = []
-    for name, sdfg in (("padded", PADDED_SDFG), ("strict", dataclasses.replace(PADDED_SDFG, bounds=bounds))):
-        (tmp_path / name).mkdir()
-        stub = build_stub(sdfg, PADDED_PROGRAM, tmp_path / name, toolchain)
-        program = _host.load(stub, tmp_path / PADDED_SDFG.library)
-        calls.append(program.bind(x, y, 1, offset_provider=table))
-    step = _host.Step(calls)
-
-    def reads() -> int:
-        before = x.reads
-        step()
-        return x.reads - before
-
-    step()  # the first starts enter their programs slowly
-    assert reads() == 0
-    with pytest.raises(ValueError, match=r"Step 'step' cannot be changed at position 2, program 'padded': "):
-        step.set(n=5)
-    assert reads() == 0
-    calls[0].set(n=5)
-    assert reads() == 1
 
 
 def test_capture_collects_what_is_called(scale: _host.Program, x: np.ndarray, out: np.ndarray) -> None:

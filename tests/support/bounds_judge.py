@@ -389,11 +389,10 @@ class _Judging:
             self.arrays[name].values[...] = values
 
     def only_needed(self, boxes: Boxes) -> Iterator[str]:
-        """Arrays without the elements on which no result depends: the call makes copies that have them."""
+        """Arrays without the elements on which no result depends: results are the same."""
         fewer, drivers, needed = dict(boxes), self.drivers(), self.used(boxes, is_needed=True)
-        for name, axis in self.used(boxes).keys() - {
-            (name, 0) for name in drivers if name.startswith(CONNECTIVITY_PREFIX)
-        }:
+        targets = {(f.array, f.axis) for f, *_ in self.parts(boxes, is_needed=True)}
+        for name, axis in self.used(boxes).keys() - targets:
             if name in drivers or not self.is_free(name, axis):
                 continue
             start, _ = boxes[name][axis]
@@ -408,14 +407,11 @@ class _Judging:
             for name in self.arrays:
                 self.give(name, each[name])
             try:
-                with self.memory.accesses() as found:
+                with self.memory.accesses():
                     self.call(self.program.checked)
             except ValueError as error:
                 yield f"refused with all elements that are needed: {error}"
                 return
-            for name, indices in found.items():
-                if name not in self.unknown:
-                    yield f"'{name}' with {each.get(name)}, which are needed, is accessed at {sorted(indices)[:4]}"
             results.append({name: self.written(name) for name, leaf in self.leaves.items() if leaf.array.written})
         for name, expected in results[0].items():
             if not np.array_equal(expected, results[1][name], equal_nan=expected.dtype.kind == "f"):
@@ -483,7 +479,7 @@ class _Judging:
 
     def one_index_less(self, boxes: Boxes) -> Iterator[str]:
         """A table has an index that an array lacks, in each corner of the part that is used."""
-        direct, drivers = self.used(boxes), self.drivers()
+        direct, drivers = self.used(boxes, is_needed=True), self.drivers()
         self.give_all(boxes)
         for follow, table, rows, columns, _, _ in self.parts(boxes, is_needed=True):
             if follow.array is None or follow.axis is None or follow.array in drivers or not len(rows):

@@ -24,8 +24,6 @@ from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import (
     GATHER_PROGRAM,
     GATHER_SDFG,
-    PADDED_PROGRAM,
-    PADDED_SDFG,
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
@@ -62,7 +60,6 @@ PROGRAMS = (
     (SMALL_SDFG, SMALL_PROGRAM),
     (GATHER_SDFG, GATHER_PROGRAM),
     (WIDE_GATHER_SDFG, WIDE_GATHER_PROGRAM),
-    (PADDED_SDFG, PADDED_PROGRAM),
 )
 
 # Every stub exports a gts_descriptor, which is found through its own library only.

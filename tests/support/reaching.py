@@ -5,7 +5,6 @@ then accesses the element number `at` (counted in memory, from the first one) of
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 
 from gtstub import _host
 from gtstub.install import INCLUDE
-from gtstub.signature.model import Axis, Bounds, Claim, SdfgSignature, Workspace
+from gtstub.signature.model import Axis, SdfgSignature, Workspace
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.sdfg_libraries import build_library, c_compiler
-from tests.support.signatures import EDGE, NEIGHBORS, K, array, field, program, scalar, symbol, use
+from tests.support.signatures import EDGE, NEIGHBORS, K, array, field, program, scalar, symbol
 from tests.support.signatures import sdfg as make_sdfg
 from tests.support.stubs import build_stub
 
@@ -46,12 +45,6 @@ SDFG = make_sdfg(
     memory_symbols=("__nk",),
     workspaces=(Workspace("CPU_Heap", "cpu"),),
 )
-PADDED = dataclasses.replace(
-    SDFG,
-    bounds=Bounds(known=1, claims=(Claim((), (use("x", 0, "0", "n + 1"),), (), is_needed=False),), unknown=()),
-)
-"""The same, but each call reads two rows of x that are not there, and needs none of them."""
-
 PROGRAM = program("reach", NEIGHBORS, x=field(EDGE, K), out=field(EDGE, K), what=scalar("int32"), at=scalar("int32"))
 
 SOURCE = """

@@ -265,34 +265,6 @@ GATHER_SDFG = sdfg(
 )
 
 
-# A program that reads elements on which its results do not depend.
-PADDED_PROGRAM = program("padded", NEIGHBORS, x=field(VERTEX), y=field(EDGE, K, dtype="int32"), n=scalar("int32"))
-
-PADDED_SDFG = sdfg(
-    array("gt_conn_E2V", Axis(start=0), Axis(size=2), dtype="int32"),
-    array("x", Axis(start=0)),
-    array("y", Axis(start=0), Axis(start=0, stride=1), dtype="int32", access="readwrite"),
-    symbol("__gt_conn_E2V_neighbor_stride", ("gt_conn_E2V", 1, "stride")),
-    symbol("__gt_conn_E2V_source_stride", ("gt_conn_E2V", 0, "stride")),
-    symbol("__x_stride", ("x", 0, "stride")),
-    symbol("__y_stride", ("y", 0, "stride")),
-    symbol("n"),
-    name="padded",
-    bounds=Bounds(
-        known=3,
-        claims=(
-            Claim(
-                (),
-                (use("x", 0, "0", "n"), use("y", 1, "0", "n")),
-                (follow("gt_conn_E2V", "1", "x"),),
-                is_needed=False,
-            ),
-        ),
-        unknown=(),
-    ),
-)
-
-
 # The same with a table of 64 bits.
 WIDE_GATHER_PROGRAM = dataclasses.replace(
     GATHER_PROGRAM,

@@ -57,20 +57,25 @@ def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[i
 
 
 def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterable[Leaf]) -> tuple[CallBounds, ...]:
-    """The bounds that differ between calls, and those of tables."""
+    """
+    The bounds that differ between calls, and those of tables. Elements on which no result depends are not among them:
+    the SDFG reads whatever is in memory there, as with gt4py.
+    """
     fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
     table_numbers = itertools.count()
     used: dict[Any, UsedAxes] = {}
     made = []
     for claim in claims:
+        if not claim.is_needed:
+            continue
         axes: defaultdict[tuple[Any, Any], list[tuple[FieldLeaf, int]]] = defaultdict(list)
         for use in claim.uses:
             if use.array in fields and not _is_constant(claim, use):
                 axes[use.lowest, use.highest].append((fields[use.array], use.axis))
         indices = []
         for ends, each in axes.items():
-            key = tuple((leaf.name, axis) for leaf, axis in each), claim.is_needed
-            of = used.setdefault(key, UsedAxes(len(used), tuple(each), not claim.is_needed))
+            key = tuple((leaf.name, axis) for leaf, axis in each)
+            of = used.setdefault(key, UsedAxes(len(used), tuple(each)))
             indices.append(UsedIndices(of, *ends))
         tables = tuple(
             FollowedTable(
@@ -84,8 +89,15 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
             if fields[each.table].dtype in READ_TYPES or not fields[each.table].is_connectivity
         )
         if indices or tables:
-            made.append(CallBounds(claim.when, tuple(indices), tables, claim.is_needed))
+            made.append(CallBounds(claim.when, tuple(indices), tables))
     return tuple(made)
+
+
+def unneeded_arrays(claims: Iterable[Claim]) -> tuple[str, ...]:
+    """The arrays of which the SDFG reads elements on which no result depends."""
+    unneeded = (claim for claim in claims if not claim.is_needed)
+    names = ((*(use.array for use in each.uses), *(follow.array for follow in each.follows)) for each in unneeded)
+    return tuple(sorted({name for each in names for name in each if name is not None}))
 
 
 def used_facts(signatures: Signatures, bounds: Iterable[CallBounds]) -> tuple[Fact, ...]:

@@ -51,6 +51,7 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         "facts": plain(plan.facts),
         "known": plan.known,
         "unknown": plain(plan.unknown),
+        "unneeded": list(plan.unneeded),
         "workspaces": plain(plan.workspaces),
     }
 
@@ -90,7 +91,6 @@ def _axis(axis: AxisContract) -> dict[str, Any]:
 def _bounds(bounds: CallBounds) -> dict[str, Any]:
     return {
         "when": plain(bounds.when),
-        "is_needed": bounds.is_needed,
         "indices": [
             {
                 "axes": [{"leaf": leaf.name, "axis": axis} for leaf, axis in each.of.axes],

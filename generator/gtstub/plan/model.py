@@ -371,14 +371,10 @@ class RequiredShape:
 
 @dataclasses.dataclass(frozen=True)
 class UsedAxes:
-    """
-    Axes of which a call accesses the same indices. Unless they are needed, `pads` says that the runtime adds those that
-    an array lacks. `index` is its place in `CallPlan.used_axes`.
-    """
+    """Axes of which a call accesses the same indices. `index` is its place in `CallPlan.used_axes`."""
 
     index: int
     axes: tuple[tuple[FieldLeaf, int], ...]
-    pads: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -408,15 +404,11 @@ class FollowedTable:
 
 @dataclasses.dataclass(frozen=True)
 class CallBounds:
-    """
-    What a call accesses if all conditions of `when` hold. Unless it `is_needed`, results do not depend on the elements,
-    so that the runtime adds those which arrays lack.
-    """
+    """What a call accesses if all conditions of `when` hold."""
 
     when: tuple[Condition, ...]
     indices: tuple[UsedIndices, ...]
     tables: tuple[FollowedTable, ...]
-    is_needed: bool
 
     @property
     def expressions(self) -> Iterator[Expression]:
@@ -436,7 +428,8 @@ class CallPlan:
     `symbols` are values on which arrays must agree, although the SDFG does not take them. `init` are the arguments of
     `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle, or
     occur in code that initialises it. `bounds` has what differs between calls; the rest is in the contracts of axes.
-    `known` counts the accesses behind both, and `unknown` the others. `facts` are conditions on scalars in the
+    `known` counts the accesses behind both, and `unknown` the others. `unneeded` names the arrays that may lack
+    elements which the SDFG reads, because no result depends on these. `facts` are conditions on scalars in the
     conditions of `bounds`.
     """
 
@@ -457,6 +450,7 @@ class CallPlan:
     bounds: tuple[CallBounds, ...] = ()
     known: int = 0
     unknown: tuple[Unknown, ...] = ()
+    unneeded: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
 
     @property
@@ -497,11 +491,6 @@ class CallPlan:
     @property
     def used_axes(self) -> tuple[UsedAxes, ...]:
         return tuple(dict.fromkeys(used.of for each in self.bounds for used in each.indices))
-
-    @property
-    def may_pad(self) -> bool:
-        """Whether a call may run on padded copies of arrays."""
-        return any(not each.is_needed for each in self.bounds)
 
     @property
     def bounding_slots(self) -> tuple[Slot, ...]:

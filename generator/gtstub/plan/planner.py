@@ -16,7 +16,7 @@ the program and the argument.
 
 from __future__ import annotations
 
-from gtstub.plan.bounds import call_bounds, claims_of_dimensions, constant_bounds, used_facts
+from gtstub.plan.bounds import call_bounds, claims_of_dimensions, constant_bounds, unneeded_arrays, used_facts
 from gtstub.plan.connection import Connection
 from gtstub.plan.flattening import Flattening
 from gtstub.plan.model import CallPlan, FieldLeaf
@@ -44,6 +44,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
     check_names(program.name, sdfg.library, names)
     connection = Connection(signatures, flat.leaves)
     bounds = call_bounds(signatures, claims, flat.leaves)
+    unneeded = unneeded_arrays(signatures.bounds.claims)
     return CallPlan(
         name=program.name,
         sdfg_name=sdfg.name,
@@ -62,5 +63,6 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         bounds=bounds,
         known=signatures.bounds.known,
         unknown=signatures.bounds.unknown,
+        unneeded=tuple(leaf.path for leaf in flat.leaves if leaf.name in unneeded),
         facts=used_facts(signatures, bounds),
     )

@@ -116,5 +116,8 @@ def remarks(plan: CallPlan) -> Iterator[str]:
         yield "The SDFG is initialised when the program is loaded."
     if unknown := accesses_not_known(plan):
         yield f"Not known which elements are accessed: {'; '.join(unknown)}."
+    if plan.unneeded:
+        names = ", ".join(f"'{path}'" for path in plan.unneeded)
+        yield f"The SDFG may read elements on which no result depends, and which calls do not check, of {names}."
     for workspace in plan.workspaces:
         yield f"The caller lends memory in '{workspace.storage}' on {workspace.device}."

@@ -312,7 +312,7 @@ class Follow:
 class Claim:
     """
     What a program accesses in each call in which the conditions hold. Unless it `is_needed`, the program reads these
-    elements, but its results do not depend on them.
+    elements, but its results do not depend on them, so that calls do not check them.
     """
 
     when: tuple[Condition, ...]

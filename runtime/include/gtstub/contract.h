@@ -86,7 +86,6 @@ typedef struct gts_leaf_axis {
 /** Axes of which a call uses the same indices. */
 typedef struct gts_use {
     uint32_t axis_count;       /**< length of `axes` */
-    bool pads;                 /**< results do not depend on these indices: a copy gets those that an array lacks */
     const gts_leaf_axis *axes; /**< those of the program's leaves */
 } gts_use;
 
@@ -102,7 +101,6 @@ typedef struct gts_follow {
     int32_t axis;     /**< of the field */
     uint64_t columns; /**< of the table, as bits: bit 0 is the first column */
     bool skips;       /**< elements that equal -1 are not used */
-    bool pads;        /**< as in gts_use */
 } gts_follow;
 
 /** For gts_follow.leaf. */
@@ -156,9 +154,9 @@ typedef struct gts_stub {
     /** Whether the arrays of two calls differ in what the SDFG takes of them; NULL if no argument is an array. */
     bool (*differ)(const void *args, const void *other_args);
     int (*call)(gts_program *, const void *args); /**< `<name>_call()`; args: `struct <name>_args` */
-    int (*prepare)(gts_program *); /**< fills the slots of new arrays, and checks all slots; 1 if padding is needed */
-    int (*run)(gts_program *);     /**< prepares, and calls the SDFG with the slots */
-    void *(*init)(const gts_program *); /**< calls `__dace_init_<name>` and returns its result */
+    int (*prepare)(gts_program *);                /**< fills the slots of new arrays, and checks all slots */
+    int (*run)(gts_program *);                    /**< prepares, and calls the SDFG with the slots */
+    void *(*init)(const gts_program *);           /**< calls `__dace_init_<name>` and returns its result */
 } gts_stub;
 
 #ifdef __cplusplus

@@ -171,22 +171,13 @@ static inline int gts_check_shape(gts_program *self, uint32_t leaf, int32_t axis
     return gts_check_shape_slowly(self, leaf, axis, property, expected, text);
 }
 
-/**
- * For a call that accesses the indices from `lowest` to `highest` of a use, which some array lacks: refuses the first
- * such array, or has the call run on padded copies.
- */
+/** Refuses the first array that lacks an index from `lowest` to `highest` of a use. */
 GTS_EXPORT GTS_COLD int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
-
-/** Whether the arrays of the call that has just been checked lack elements on which no results depend. */
-GTS_EXPORT int gts_padding_is_needed(gts_program *self);
-
-/** Runs the SDFG, after gts_padding_is_needed(), on copies that have the missing elements. */
-GTS_EXPORT GTS_COLD int gts_run_padded(gts_program *self);
 
 /** Finds the indices that the arrays of each use have in common. */
 GTS_EXPORT void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common);
 
-/** Checks that all arrays of a use have the indices from `lowest` to `highest`, or can be padded. */
+/** Checks that all arrays of a use have the indices from `lowest` to `highest`. */
 static inline int gts_check_indices(gts_program *self, const gts_use *use, const gts_indices *common, int64_t lowest,
                                     int64_t highest)
 {

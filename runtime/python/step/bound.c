@@ -167,7 +167,6 @@ static void exchange(gts_py_bound *self, gts_py_arguments *changed)
     void *const slots = changed->slots;
     *changed = own;
     changed->slots = slots;
-    self->call->needs_host |= self->arguments.is_padded;
 }
 
 int gts_py_check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scalars, bool exchanges,
@@ -183,8 +182,7 @@ int gts_py_check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scal
         status = set_scalars(program, scalars);
     if (status == 0)
         status = program->stub->prepare(program);
-    if (status >= 0) {
-        changed->is_padded = status > 0;
+    if (status == 0) {
         changed->held = take_held(own);
         changed->arrays = take_arrays(program);
         status = changed->held == NULL || changed->arrays == NULL ? -1 : 0;

@@ -14,7 +14,6 @@ typedef struct gts_py_arguments {
     PyObject *objects; /* tuple [leaf_count]: what was passed for each leaf; None for scalars, which are slots */
     PyObject *held;    /* tuple: what owns the memory of arrays that their objects make anew for each call */
     gts_array *arrays; /* [leaf_count]: those of the leaves that are arrays, without names of dimensions */
-    bool is_padded;    /* each start makes padded copies */
 } gts_py_arguments;
 
 /* A bound call. */

@@ -206,6 +206,7 @@ def test_a_plan_as_json_says_all_that_is_in_it() -> None:
         "facts": [],
         "known": 1,
         "unknown": [{"array": "y", "why": "in a branch on data", "count": 2}],
+        "unneeded": [],
         "workspaces": [],
     }
 

@@ -77,7 +77,7 @@ def test_indices_have_a_line_for_each_axis_and_conditions_are_named_once() -> No
     # The same indices under two conditions, without those under conditions that include others.
     assert "z_nabla2_e K vertical_start to vertical_end - 1 A, B, C or A, C, D, E" in rows
     assert [row for row in rows if row.startswith("inv_vert_vert_length ")] == [
-        "inv_vert_vert_length Edge a to horizontal_end - 1 A, B"
+        "inv_vert_vert_length Edge a to horizontal_end - 1 A, B, C"
     ]
     assert legend.splitlines() == [
         "a: max(horizontal_start, start_2nd_nudge_line_idx_e)",

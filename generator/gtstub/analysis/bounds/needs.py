@@ -19,20 +19,28 @@ from gtstub.analysis.bounds.access import Access, BoundedLoop, Conditions, Indic
 from gtstub.analysis.bounds.conditions import unknown_in
 from gtstub.analysis.bounds.extremes import extremes
 from gtstub.signature.expressions import Expression, extremum, symbol
-from gtstub.signature.model import Condition
+from gtstub.signature.model import CONNECTIVITY_PREFIX, Condition
 
 MOST_BOXES = 32
 """The most boxes of a temporary that are told apart."""
 
 
 @dataclasses.dataclass(frozen=True)
+class Looked:
+    """The elements of a temporary that a table names, in all rounds of `loops`."""
+
+    lookup: Lookup
+    loops: tuple[BoundedLoop, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Box:
     """
-    Elements of a temporary: from the first to the last index of each axis, or all of an axis, if `conditions` hold. The
-    box `is_sure` if no other condition decides whether they are used.
+    Elements of a temporary: from the first to the last index of each axis, those that a table names, or all of an axis,
+    if `conditions` hold. The box `is_sure` if no other condition decides whether they are used.
     """
 
-    axes: tuple[tuple[Expression, Expression] | None, ...]
+    axes: tuple[tuple[Expression, Expression] | Looked | None, ...]
     conditions: Conditions
     is_sure: bool
 
@@ -40,12 +48,14 @@ class Box:
 @dataclasses.dataclass(frozen=True)
 class Rounds:
     """
-    The rounds of a unit in which the variables of its loops are from the first to the last, if `conditions` hold. If
-    they are `all_used`, the unit must have each of them, because nothing else writes what they write: gt4py copies
-    whole arguments, so that its loops have no rounds for elements that the argument lacks.
+    The rounds of a unit in which the variables of its loops are from the first to the last, or have the values that a
+    table gives them, if `conditions` hold. If they are `all_used`, the unit must have each of them, because nothing
+    else writes what they write: gt4py copies whole arguments, so that its loops have no rounds for elements that the
+    argument lacks.
     """
 
     limits: tuple[tuple[str, Expression, Expression], ...] = ()
+    looked_up: tuple[tuple[str, Looked], ...] = ()
     conditions: Conditions = ()
     all_used: bool = False
 
@@ -60,7 +70,38 @@ class Rounds:
             first = functools.reduce(functools.partial(_shortest, "max"), firsts)
             last = functools.reduce(functools.partial(_shortest, "min"), lasts)
             loops.append(dataclasses.replace(loop, first=first, last=last))
-        return dataclasses.replace(access, loops=tuple(loops), conditions=(*access.conditions, *self.conditions))
+        conditions = (*access.conditions, *self.conditions)
+        made = dataclasses.replace(access, loops=tuple(loops), conditions=conditions)
+        for variable, looked in self.looked_up:
+            made = _looked_up(made, variable, looked)
+        return made
+
+
+def _looked_up(access: Access, variable: str, looked: Looked) -> Access:
+    """
+    An access in the rounds in which a variable has values of a table. It is the access in all rounds if the variable
+    occurs elsewhere than alone in indices, or if the access is to a table.
+    """
+    axes: list[Indices] = []
+    used: list[Expression] = []
+    for indices in access.axes:
+        if isinstance(indices, Lookup):
+            used += (indices.row, indices.column, indices.plus)
+        elif _variable(indices, access.variables) == variable:
+            plus = looked.lookup.plus + indices[0] - symbol(variable)
+            axes.append(dataclasses.replace(looked.lookup, plus=plus))
+            continue
+        else:
+            used += indices
+        axes.append(indices)
+    loops = [each for each in access.loops if each.variable != variable]
+    used += (value for each in loops for value in (each.first, each.last))
+    used += (value for each in access.conditions for value in (each.left, each.right))
+    is_elsewhere = any(variable in each.symbols for each in used)
+    if tuple(axes) == access.axes or is_elsewhere or access.array.startswith(CONNECTIVITY_PREFIX):
+        return access
+    loops += [each for each in looked.loops if each not in loops]
+    return dataclasses.replace(access, loops=tuple(loops), axes=tuple(axes))
 
 
 def _shortest(which: Literal["min", "max"], a: Expression, b: Expression) -> Expression:
@@ -137,7 +178,7 @@ def _around(write: Access) -> Iterable[BoundedLoop]:
 def _box(read: Access) -> Box:
     """The elements that an access reads in all rounds."""
     variables = read.variables
-    axes = tuple(_ends(indices, read) for indices in read.axes)
+    axes = tuple(Looked(each, read.loops) if isinstance(each, Lookup) else _ends(*each, read) for each in read.axes)
     # Whether a loop has rounds is seen from its axis.
     seen = {_variable(indices, variables) for indices, ends in zip(read.axes, axes, strict=True) if ends is not None}
     ends = [Condition(loop.first, "<", loop.last + 1) for loop in read.loops if loop.variable not in seen]
@@ -160,24 +201,29 @@ def _is_known(condition: Condition, variables: Collection[str]) -> bool:
     return (condition.left.symbols | condition.right.symbols).isdisjoint(variables) and not unknown_in((condition,))
 
 
-def _ends(indices: Indices, read: Access) -> tuple[Expression, Expression] | None:
-    if isinstance(indices, Lookup):
+def _ends(first: Expression, last: Expression, read: Access) -> tuple[Expression, Expression] | None:
+    lowest, highest = extremes(first, last, read.loops)
+    if lowest is None or highest is None or (lowest.symbols | highest.symbols) & read.variables.keys():
         return None
-    first, last = extremes(*indices, read.loops)
-    if first is None or last is None or (first.symbols | last.symbols) & read.variables.keys():
-        return None
-    return first, last
+    return lowest, highest
 
 
 def _rounds_for(write: Access, box: Box, *, is_only: bool) -> Rounds:
     """The rounds of a unit in which it may write elements of a box; `is_only` if nothing else writes them."""
     variables = write.variables
-    limits, conditions = [], list(box.conditions)
+    limits: list[tuple[str, Expression, Expression]] = []
+    looked_up: list[tuple[str, Looked]] = []
+    conditions = list(box.conditions)
     for indices, ends in zip(write.axes, box.axes, strict=True):
         if ends is None:
             continue
         name = _variable(indices, variables)
-        if isinstance(indices, Lookup):
+        if isinstance(ends, Looked):
+            is_sure = is_only and box.is_sure
+            if is_sure and name is not None and variables[name].is_parallel and not isinstance(indices, Lookup):
+                plus = ends.lookup.plus - indices[0] + symbol(name)
+                looked_up.append((name, Looked(dataclasses.replace(ends.lookup, plus=plus), ends.loops)))
+        elif isinstance(indices, Lookup):
             conditions.append(Condition(ends[0], "<", ends[1] + 1))
         elif name is not None and variables[name].is_parallel:
             start = indices[0] - symbol(name)
@@ -186,4 +232,4 @@ def _rounds_for(write: Access, box: Box, *, is_only: bool) -> Rounds:
             conditions += [Condition(ends[0], "<", indices[1] + 1), Condition(indices[0], "<", ends[1] + 1)]
         else:
             conditions.append(Condition(ends[0], "<", ends[1] + 1))
-    return Rounds(tuple(limits), tuple(conditions), all_used=is_only and box.is_sure)
+    return Rounds(tuple(limits), tuple(looked_up), tuple(conditions), all_used=is_only and box.is_sure)
