@@ -116,6 +116,27 @@ REACHING = tuple(
             "between",
             tuple({"first": first, "last": last, **_IK} for first, last in ((1, 3), (0, 2), (2, 9), (3, 3), (4, 2))),
         ),
+        _reaching(
+            "between_shifted",
+            tuple(
+                {"first": first, "last": last, **_ik(4, k_end)}
+                for first, last, k_end in ((1, 3, 5), (0, 2, 5), (4, 6, 1), (7, 9, 6), (3, 3, 5), (-1, 9, 4), (2, 4, 0))
+            ),
+        ),
+        _reaching(
+            "outside_shifted",
+            tuple(
+                {"first": first, "last": last, **_ik(4, k_end)}
+                for first, last, k_end in ((1, 3, 5), (2, 2, 5), (4, 2, 5), (7, 8, 5), (-1, 8, 4))
+            ),
+        ),
+        _reaching(
+            "corner_shifted",
+            tuple(
+                {"i_first": i_first, "k_first": k_first, **_ik(i_end, 5)}
+                for i_first, k_first, i_end in ((2, 3, 4), (0, 0, 4), (9, 2, 4), (2, 9, 4), (4, 5, 4), (1, 1, 0))
+            ),
+        ),
         _reaching("framed", ({"i_last": 4, "k_last": 6}, {"i_last": 1, "k_last": 1}, {"i_last": 3, "k_last": 2})),
         _reaching("chosen", (_IK,)),
         _reaching("by_fraction", ({"x": 1.0, **_IK}, {"x": 0.0, **_IK})),
@@ -241,6 +262,12 @@ ENDS: Mapping[str, int] = {
     "regions_optimized": 117,
     "between": 148,
     "between_optimized": 144,
+    "between_shifted": 200,
+    "between_shifted_optimized": 180,
+    "outside_shifted": 172,
+    "outside_shifted_optimized": 156,
+    "corner_shifted": 160,
+    "corner_shifted_optimized": 160,
     "framed": 66,
     "framed_optimized": 66,
     "chosen": 24,

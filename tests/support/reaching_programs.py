@@ -177,6 +177,46 @@ def between(a: Plane, b: Plane, out: Plane, first: gtx.int32, last: gtx.int32, i
 
 
 @gtx.field_operator
+def _between_shifted(a: Plane, b: Plane, first: gtx.int32, last: gtx.int32) -> Plane:
+    """gt4py's optimisation makes a choice in a tasklet of this."""
+    chosen = concat_where((first <= K) & (last > K), a + 1.0, b)
+    return chosen(K + 1) + chosen
+
+
+@gtx.program
+def between_shifted(
+    a: Plane, b: Plane, out: Plane, first: gtx.int32, last: gtx.int32, i_end: gtx.int32, k_end: gtx.int32
+):
+    _between_shifted(a, b, first, last, out=out, domain={I: (0, i_end), K: (0, k_end)})
+
+
+@gtx.field_operator
+def _outside_shifted(a: Plane, b: Plane, c: Plane, first: gtx.int32, last: gtx.int32) -> Plane:
+    chosen = concat_where((first > K) | (last < K), a, concat_where(first != K, b(K - 1), c))
+    return chosen(K + 1) - chosen(K - 1)
+
+
+@gtx.program
+def outside_shifted(
+    a: Plane, b: Plane, c: Plane, out: Plane, first: gtx.int32, last: gtx.int32, i_end: gtx.int32, k_end: gtx.int32
+):
+    _outside_shifted(a, b, c, first, last, out=out, domain={I: (0, i_end), K: (1, k_end)})
+
+
+@gtx.field_operator
+def _corner_shifted(a: Plane, b: Plane, c: Plane, i_first: gtx.int32, k_first: gtx.int32) -> Plane:
+    chosen = concat_where(i_first <= I, concat_where(k_first <= K, a, b), c)
+    return chosen(I + 1) + chosen(K + 1)
+
+
+@gtx.program
+def corner_shifted(
+    a: Plane, b: Plane, c: Plane, out: Plane, i_first: gtx.int32, k_first: gtx.int32, i_end: gtx.int32, k_end: gtx.int32
+):
+    _corner_shifted(a, b, c, i_first, k_first, out=out, domain={I: (0, i_end), K: (0, k_end)})
+
+
+@gtx.field_operator
 def _framed(inner: Plane, edge: Line, i_last: gtx.int32, k_last: gtx.int32) -> Plane:
     """`inner` has only the elements inside the frame."""
     sides = concat_where(k_last == K, 2.0, concat_where(K == 0, broadcast(edge, (I, K)), inner))

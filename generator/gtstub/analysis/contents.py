@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from gtstub.analysis.bounds.access import Access, BoundedLoop, Lookup, Unread
+from gtstub.analysis.bounds.access import Access, AnyOf, BoundedLoop, Lookup, Unread
 from gtstub.analysis.bounds.extremes import extremes
 from gtstub.analysis.bounds.regions import accesses
 from gtstub.sdfg.dataflow import Dataflow
@@ -178,8 +178,10 @@ def _range(loop: BoundedLoop, values: Mapping[str, int]) -> slice | None:
     return None if first is None or last is None else slice(first, last + 1)
 
 
-def _holds(condition: Condition, values: Mapping[str, int]) -> bool | None:
+def _holds(condition: Condition | AnyOf, values: Mapping[str, int]) -> bool | None:
     """Whether a condition holds; None if that is not known."""
+    if isinstance(condition, AnyOf):
+        return False if all(any(_holds(each, values) is False for each in case) for case in condition.cases) else None
     left, right = _value(condition.left, values), _value(condition.right, values)
     if left is None or right is None:
         return None

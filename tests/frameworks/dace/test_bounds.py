@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.bounds import conditions, lookups, names, regions
+from gtstub.analysis.bounds import access, conditions, lookups, names, regions
 from gtstub.analysis.bounds.access import Access as Reached
 from gtstub.analysis.bounds.access import BoundedLoop, Lookup, Scope
 from gtstub.analysis.bounds.claims import _claim, bounds_of
@@ -67,6 +67,13 @@ def holds(condition: Condition, values: Mapping[str, int]) -> bool:
 GIVEN = [{"a": a, "b": b, "c": 2, "flag": flag} for a in range(-2, 4) for b in range(-2, 4) for flag in (0, 1)]
 
 
+def all_hold(found: access.Conditions, values: Mapping[str, int]) -> bool:
+    return all(
+        any(all_hold(case, values) for case in each.cases) if isinstance(each, access.AnyOf) else holds(each, values)
+        for each in found
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -82,38 +89,37 @@ GIVEN = [{"a": a, "b": b, "c": 2, "flag": flag} for a in range(-2, 4) for b in r
         "not (a == b)",
         "not (a != b)",
         "(a < b) and (b < c) and flag",
+        "a < b or flag",
+        "a < b or b < c and flag",
+        "(a < b or flag) and not (b < c and a == b)",
+        "not (a < b or not flag)",
         "True",
+        "False",
         "1",
         "min(a, b) < max(b, c)",
     ],
 )
-def test_conditions_hold_when_their_text_does(text: str) -> None:
-    found = conditions.read(text, SCOPE)
+@pytest.mark.parametrize("is_true", [True, False])
+def test_conditions_hold_when_their_text_does(text: str, is_true: bool) -> None:
+    found = conditions.stated(text, SCOPE, holds=is_true)
     assert found is not None
     for values in GIVEN:
         expected = bool(eval(text, {"min": min, "max": max}, dict(values)))
-        assert all(holds(each, values) for each in found) == expected, values
-
-
-@pytest.mark.parametrize("text", ["a < b", "a <= b", "a > b", "a >= b", "a == b", "a != b", "flag", "not flag"])
-def test_negated_conditions_hold_when_their_text_does_not(text: str) -> None:
-    found = conditions.none_of(conditions.read(text, SCOPE))
-    assert found is not None
-    for values in GIVEN:
-        assert all(holds(each, values) for each in found) != bool(eval(text, {}, dict(values))), values
+        assert all_hold(found, values) == (expected is is_true), values
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "a <", "unknown", "unknown < a", "a < b < c", "a < b or flag", "f(a)", "a and unknown", "a[0] < b", "a in b"],
+    "text", ["", "a <", "unknown", "unknown < a", "a < b < c", "f(a)", "a and unknown", "a[0] < b", "a in b", "a % 2"]
 )
-def test_other_conditions_are_not_known(text: str) -> None:
-    assert conditions.read(text, SCOPE) is None
+@pytest.mark.parametrize("is_true", [True, False])
+def test_other_conditions_are_not_known(text: str, is_true: bool) -> None:
+    assert conditions.stated(text, SCOPE, holds=is_true) is None
 
 
-@pytest.mark.parametrize("text", ["a < b and flag", "unknown", "not (a < b and flag)", "True"])
-def test_several_conditions_have_no_negation(text: str) -> None:
-    assert conditions.none_of(conditions.read(text, SCOPE)) is None
+def test_conditions_of_too_many_cases_are_not_known() -> None:
+    cases = " and ".join(f"(a < {number} or b < {number})" for number in range(5))
+    assert conditions.stated(cases, SCOPE) is None
+    assert conditions.stated(cases, SCOPE, holds=False) is not None
 
 
 # --- Loops ------------------------------------------------------------------------------------------------------------
@@ -270,50 +276,64 @@ def tasklet(code: str, language: str = "Python") -> Node:
     return Node(0, "Tasklet", "", None, "", code=code, language=language)
 
 
-def indexed(text: str, language: str = "Python") -> dict[str, list[str]]:
-    found = lookups._indexed(tasklet(text, language))
-    return {name: [ast.unparse(each) for each in element.indices] for name, element in found.items()}
-
-
-def test_tasklets_read_one_element() -> None:
-    assert indexed("x = f[i]") == {"f": ["i"]}
-    assert indexed("x = f[i - a, 0]") == {"f": ["i - a", "0"]}
-    assert indexed("x = f[i, k] if i != -1 else 0.0") == {"f": ["i", "k"]}
-    assert indexed("x = f[i, k] if i != (-1) else 0.0") == {"f": ["i", "k"]}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x = f[i] + 1",
-        "x = f[i] if i == -1 else 0.0",
-        "x = f[i] if i != -2 else 0.0",
-        "x = f[i] if i > -1 else 0.0",
-        "x = f[i] if flag else 0.0",
-        "x = f[i]; y = f[j]",
-        "f[i] = x",
-        "if a:\n    x = f[i]",
-        "x = f",
-        "x = (",
-        "",
-    ],
-)
-def test_other_tasklets_are_not_read(text: str) -> None:
-    found = indexed(text)
-    assert "f" not in found or found == {}
+def indexed(text: str, language: str = "Python") -> dict[str, list[tuple[str, ...]]]:
+    """The indices that a tasklet reads, each followed by the tests before it."""
+    return {
+        name: [
+            (
+                ", ".join(map(ast.unparse, element.indices)),
+                *(ast.unparse(test) if is_true else f"not {ast.unparse(test)}" for test, is_true in element.tests),
+            )
+            for element in elements
+        ]
+        for name, elements in lookups._elements(tasklet(text, language)).items()
+    }
 
 
 @pytest.mark.parametrize(
-    ("text", "guard"),
+    ("text", "expected"),
     [
-        ("x = f[i]", None),
-        ("x = f[i] if i != -1 else 0.0", "i"),
-        ("x = f[i, k] if k != (-1) else 0.0", "k"),
-        ("x = f[i] if k != -1 else 0.0", "k"),
+        ("x = f[i]", {"f": [("i",)]}),
+        ("x = f[i - a, 0]", {"f": [("i - a, 0",)]}),
+        ("x = f[i, k] if i != -1 else 0.0", {"f": [("i, k", "i != -1")]}),
+        ("x = f[i] if i == -1 else g[k]", {"f": [("i", "i == -1")], "g": [("k", "not i == -1")]}),
+        ("x = f[i] + 2*f[j]", {"f": [("i",), ("j",)]}),
+        ("x = f[g[i]]", {"f": [("g[i]",)], "g": [("i",)]}),
+        (
+            "x = f[i] if a else f[j] if b else g[k]",
+            {"f": [("i", "a"), ("j", "not a", "b")], "g": [("k", "not a", "not b")]},
+        ),
+        ("x = a and f[i] > b or g[j]", {"f": [("i", "a")], "g": [("j", "not a and f[i] > b")]}),
+        ("x = f[i] if g[j] > 0 else 0.0", {"f": [("i", "g[j] > 0")], "g": [("j",)]}),
+        ("x = (f[i] if a else g[j]) + f[k]", {"f": [("i", "a"), ("k",)], "g": [("j", "not a")]}),
+        ("f[i] = x", {"f": [("i",)]}),
+        ("x = f[i] + sum(f)", {}),
+        ("x = f[i]; y = f[j]", {}),
+        ("if a:\n    x = f[i]", {}),
+        ("x = f", {}),
+        ("x = (", {}),
+        ("", {}),
     ],
 )
-def test_the_connector_that_guards_an_element_is_known(text: str, guard: str | None) -> None:
-    assert lookups._indexed(tasklet(text))["f"].guard == guard
+def test_tasklets_read_elements_after_tests(text: str, expected: Mapping[str, Any]) -> None:
+    assert indexed(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "is_true", "guard"),
+    [
+        ("i != -1", True, "i"),
+        ("i != (-1)", True, "i"),
+        ("i == -1", False, "i"),
+        ("i != -1", False, None),
+        ("i == -1", True, None),
+        ("i != -2", True, None),
+        ("i > -1", True, None),
+        ("flag", True, None),
+    ],
+)
+def test_the_connector_that_guards_an_element_is_known(test: str, is_true: bool, guard: str | None) -> None:
+    assert lookups._guard(ast.parse(test, mode="eval").body, is_true) == guard
 
 
 def test_tasklets_in_other_languages_are_not_read() -> None:

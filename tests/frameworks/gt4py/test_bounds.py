@@ -296,6 +296,31 @@ def random_field(rows: int, dimension: gtx.Dimension) -> Any:
     return field(np.random.default_rng(rows).random((rows, LEVELS)), dimension, small.K)
 
 
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (0, "must have the indices 1 to 7 on axis 1 ('K'), which this call uses, not 0 to 6."),
+        (1, "must have the indices 0 to 3 on axis 0 ('I'), which this call uses, not 1 to 3."),
+    ],
+)
+def test_a_choice_of_intervals_that_is_shifted_needs_what_it_reads(start: int, message: str) -> None:
+    """gt4py makes a choice in a tasklet of it."""
+    program = reaching.between_shifted.with_backend(make_backend(gpu=False))
+    memory = np.full((6, 9), 1e6)
+    memory[1 : 5 - start, :7] = 1.0
+    b = field(memory[1 : 5 - start, :7], small.I, small.K, start=start)
+    a, out = (field(np.zeros((5, 9)), small.I, small.K) for _ in range(2))
+    scalars = {"i_end": 4, "k_end": 7 if start == 0 else 5, "first": 8, "last": 10}
+    arguments = {"a": a, "out": out, **{name: np.int32(value) for name, value in scalars.items()}}
+    with pytest.raises(ValueError) as caught:
+        program(b=b, **arguments, offset_provider={})
+    assert str(caught.value) == f"Argument 'b' of program 'between_shifted' {message} {HINT}"
+    program(b=field(np.ones((5, 8)), small.I, small.K), **arguments, offset_provider={})
+    expected = np.zeros((5, 9))
+    expected[:4, : scalars["k_end"]] = 2.0
+    np.testing.assert_array_equal(out.ndarray, expected)
+
+
 @pytest.mark.parametrize("wrong", [-1, 10, LEAST_64, MOST_64])
 def test_columns_that_are_not_used_may_have_any_indices(wrong: int) -> None:
     program = built_small("second_only")

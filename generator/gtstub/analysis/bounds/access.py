@@ -20,8 +20,15 @@ OTHER = "in a form that is not read"
 """Why it is not known which elements an access reaches."""
 
 
-Conditions = tuple[Condition, ...]
-"""All of which hold."""
+@dataclasses.dataclass(frozen=True)
+class AnyOf:
+    """The condition that in one of the cases, at least, all conditions hold."""
+
+    cases: tuple[tuple[Condition, ...], ...]
+
+
+Conditions = tuple[Condition | AnyOf, ...]
+"""All of which hold. They may be about variables of loops."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +181,7 @@ class Scope:
         """The scope in a unit of computation: a new one, unless the place is in one already."""
         return dataclasses.replace(self, unit=next(self.counter)) if self.unit is None else self
 
-    def when(self, conditions: Iterable[Condition]) -> Scope:
+    def when(self, conditions: Iterable[Condition | AnyOf]) -> Scope:
         """The scope in a branch."""
         return dataclasses.replace(self, conditions=(*self.conditions, *conditions))
 

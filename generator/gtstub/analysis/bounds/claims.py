@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from gtstub.analysis.bounds.access import OTHER, Access, Conditions, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
 from gtstub.analysis.bounds.extremes import extremes
+from gtstub.analysis.bounds.narrowing import cases, narrowed
 from gtstub.analysis.bounds.needs import Needs
 from gtstub.analysis.bounds.regions import accesses
 from gtstub.analysis.bounds.simplify import normalized, says, simplified
@@ -52,16 +53,19 @@ def _bounds_of(found: Sequence[Access | Unread], sdfg: Sdfg, *, has_domains: boo
         if isinstance(access, Unread):
             unknown[access.array, access.why] += not access.is_temporary
         elif access.sizes is None or any(isinstance(each, Lookup) for each in access.axes):
-            if (claim := _claim(access)) is None:
+            made = _claims(access)
+            if made is None:
                 unknown[access.array, OTHER] += access.sizes is None
                 continue
             known += 1
             can_add = has_domains and not access.is_write and access.sizes is None
             is_real = sdfg.containers[access.array].dtype in _REAL if can_add else False
-            parts = _needed_claims(access, claim, needs, is_real=is_real) if can_add else [claim]
+            parts = []
+            for case, claim in made:
+                parts += _needed_claims(case, claim, needs, is_real=is_real) if can_add else [claim]
             needed += parts
             if can_add:
-                others.append(_without_unknown(claim))
+                others += [_without_unknown(claim) for _, claim in made]
             elif why := unknown_in(access.conditions):
                 unsure.append((access.array, why, parts))
     kept = [each for each in simplified(_by_condition(needed), shapes) if not unknown_in(each.when)]
@@ -101,14 +105,28 @@ def _needed_claims(access: Access, claim: Claim, needs: Needs, *, is_real: bool)
     return [claim] if None in parts else [part for part in parts if part is not None]
 
 
+def _claims(access: Access) -> list[tuple[Access, Claim]] | None:
+    """What an access claims in each case of its conditions; None if its elements are not known."""
+    made: list[tuple[Access, Claim]] = []
+    found = cases(access)
+    for each in found or ():
+        if (claim := _claim(each)) is None:
+            return None
+        made.append((each, claim))
+    return None if found is None else made
+
+
 def _without_unknown(claim: Claim) -> Claim:
     return dataclasses.replace(claim, when=tuple(each for each in claim.when if not unknown_in((each,))))
 
 
 def _claim(access: Access) -> Claim | None:
     """What an access claims in all rounds of its loops; None if its elements are not known."""
-    when = list(access.conditions)
-    variables = access.variables.keys()
+    few = narrowed(access)
+    if few is None:
+        return None
+    access, variables = few, access.variables.keys()
+    when = [each for each in access.conditions if isinstance(each, Condition)]  # which are all
     for loop in access.loops:
         if (loop.first.symbols | loop.last.symbols) & variables:
             return None
@@ -132,8 +150,6 @@ def _claim(access: Access) -> Claim | None:
             when.append(Condition(Expression(), "<", last - first + 1))  # without the variables that both have
         if access.sizes is None:
             uses.append(Use(access.array, axis, (lowest,), (highest,)))
-    if any(each.left.symbols & variables or each.right.symbols & variables for each in when):
-        return None
     claim = Claim(tuple(when), tuple(uses), tuple(follows))
     return claim if all(parse(str(each)) == each for each in claim.expressions) else None  # within the limits
 

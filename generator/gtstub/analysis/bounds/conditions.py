@@ -1,15 +1,21 @@
-"""Conditions on scalar arguments, as DaCe's interstate edges, branches and loops write them."""
+"""
+Conditions on scalar arguments and on variables of loops, as DaCe's interstate edges, branches, loops and tasklets write
+them.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
-from gtstub.analysis.bounds.access import DATA_CONDITION, SCALAR_CONDITION, Conditions, Scope
+from gtstub.analysis.bounds.access import DATA_CONDITION, OTHER, SCALAR_CONDITION, AnyOf, Conditions, Scope
+from gtstub.sdfg.model import words_in
 from gtstub.signature.expressions import Expression, symbol, syntax_tree
 from gtstub.signature.model import Condition
 
-_UNKNOWN = {"__unknown_data_": DATA_CONDITION, "__unknown_scalars_": SCALAR_CONDITION}
+_UNKNOWN = {"__unknown_data_": DATA_CONDITION, "__unknown_scalars_": SCALAR_CONDITION, "__unknown_form_": OTHER}
 """The beginning of the names of symbols that stand for a condition of another form."""
 
 
@@ -24,30 +30,40 @@ def choice(text: str, scope: Scope, number: int) -> tuple[Conditions, Conditions
         case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)) if name in scope.choices:
             true, false = scope.choices[name]
             return false, true
-    depends_on_data = scope.depends_on_data(text)
+    depends_on_data = not (scope.data - scope.symbols.keys()).isdisjoint(words_in(text))
     if depends_on_data and scope.evaluates_both:
         return (), ()
-    holds = None if depends_on_data else read(text, scope)
-    fails = none_of(holds)
     fact = None if depends_on_data else scope.fact(text)
-    if fact is None:
-        fact = symbol(f"{'__unknown_data_' if depends_on_data else '__unknown_scalars_'}{number}")
-    return (
-        (Condition(fact, "!=", Expression()),) if holds is None else holds,
-        (Condition(fact, "==", Expression()),) if fails is None else fails,
-    )
+    kind = "data" if depends_on_data else "form" if scope.depends_on_data(text) else "scalars"
+
+    def side(found: Conditions | None, relation: Literal["!=", "=="]) -> Conditions:
+        if found is None or (fact is not None and any(isinstance(each, AnyOf) for each in found)):
+            return (Condition(fact or symbol(f"__unknown_{kind}_{number}"), relation, Expression()),)
+        return found
+
+    if depends_on_data:
+        return side(None, "!="), side(None, "==")
+    return side(stated(text, scope), "!="), side(stated(text, scope, holds=False), "==")
 
 
-def unknown_in(conditions: Conditions) -> str:
+def unknown_in(conditions: Iterable[Condition | AnyOf]) -> str:
     """Why it is not known whether conditions hold; empty if it is."""
-    names = (name for each in conditions for name in sorted(each.left.symbols | each.right.symbols))
+    single = (each for each in conditions if isinstance(each, Condition))  # Cases are about known symbols.
+    names = (name for each in single for name in sorted(each.left.symbols | each.right.symbols))
     return next((why for name in names for start, why in _UNKNOWN.items() if name.startswith(start)), "")
 
 
-def read(text: str, scope: Scope) -> Conditions | None:
-    """The conditions that a text in Python states; None if it is of another form."""
+def stated(text: str, scope: Scope, *, holds: bool = True) -> Conditions | None:
+    """The conditions under which a text in Python is true, or false; None if it is of another form."""
     tree = syntax_tree(text)
-    return None if tree is None else _conditions(tree, scope)
+    found = None if tree is None else _cases(tree, scope, holds=holds)
+    if found is None or len(found) > MOST_CASES:
+        return None
+    return found[0] if len(found) == 1 else (AnyOf(found),)
+
+
+MOST_CASES = 16
+"""The most cases that are told apart, because conditions of conditions have exponentially many."""
 
 
 def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:
@@ -74,21 +90,42 @@ def loop(init: str, condition: str, update: str, variable: str, scope: Scope) ->
     return None
 
 
-def _conditions(tree: ast.expr, scope: Scope) -> Conditions | None:
+_Cases = tuple[tuple[Condition, ...], ...]
+"""Of one of them all conditions hold."""
+
+
+def _cases(tree: ast.expr, scope: Scope, *, holds: bool) -> _Cases | None:
+    """The cases in which a condition holds, or does not; None if it is of another form."""
     match tree:
-        case ast.Constant(value=True | 1):
-            return ()
-        case ast.BoolOp(op=ast.And(), values=values):
-            parts = [_conditions(each, scope) for each in values]
-            return None if None in parts else tuple(each for part in parts for each in part or ())
+        case ast.Constant(value=bool() | int() as value):
+            return ((),) if bool(value) == holds else ()
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return none_of(_conditions(operand, scope))
+            return _cases(operand, scope, holds=not holds)
+        case ast.BoolOp(op=op, values=values):
+            return _joined((_cases(each, scope, holds=holds) for each in values), isinstance(op, ast.And) == holds)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
-            relation = _RELATIONS.get(type(op))
-            return None if a is None or b is None or relation is None else (relation(a, b),)
+            return _relation(left, op, right, scope, holds=holds)
     flag = scope.value(ast.unparse(tree))
-    return None if flag is None else (Condition(flag, "!=", Expression()),)
+    return None if flag is None else ((Condition(flag, "!=" if holds else "==", Expression()),),)
+
+
+def _joined(parts: Iterable[_Cases | None], are_all: bool) -> _Cases | None:
+    """The cases in which all parts hold, or one of them."""
+    found: _Cases = ((),) if are_all else ()
+    for part in parts:
+        if part is None or len(found) > MOST_CASES:
+            return None
+        found = tuple((*a, *b) for a, b in itertools.product(found, part)) if are_all else (*found, *part)
+    return found
+
+
+def _relation(left: ast.expr, op: ast.cmpop, right: ast.expr, scope: Scope, *, holds: bool) -> _Cases | None:
+    a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
+    relation = _RELATIONS.get(type(op))
+    if a is None or b is None or relation is None:
+        return None
+    found = relation(a, b)
+    return ((found if holds else _not(found),),)
 
 
 _RELATIONS: Mapping[type[ast.cmpop], Callable[[Expression, Expression], Condition]] = {
@@ -99,11 +136,6 @@ _RELATIONS: Mapping[type[ast.cmpop], Callable[[Expression, Expression], Conditio
     ast.Eq: lambda a, b: Condition(a, "==", b),
     ast.NotEq: lambda a, b: Condition(a, "!=", b),
 }
-
-
-def none_of(found: Conditions | None) -> Conditions | None:
-    """The opposite of one condition; not known for several, of which one may be false."""
-    return (_not(found[0]),) if found is not None and len(found) == 1 else None
 
 
 def _not(condition: Condition) -> Condition:

@@ -1,14 +1,15 @@
 """
-The accesses of a tasklet. A tasklet with a pointer to a whole container reads one element of it, whose index it gets
-from a table. gt4py writes this in one of a few forms, which are read here.
+The accesses of a tasklet. A tasklet with a pointer to a whole container reads elements of it, at indices over symbols
+or from a table, possibly under conditions: `x = f[i - 1] if 0 < i else g[i]`.
 """
 
 from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from gtstub.analysis.bounds import conditions
 from gtstub.analysis.bounds.access import COMPUTED, DATA_CONDITION, OTHER, Access, Indices, Lookup, Scope, Unread
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.model import Edge, Node, Subset
@@ -18,12 +19,15 @@ from gtstub.signature.model import CONNECTIVITY_PREFIX
 
 def of_tasklet(state: Dataflow, node: Node, scope: Scope) -> Iterator[Access | Unread]:
     """The accesses of a tasklet."""
-    indexed = _indexed(node)
+    elements = _elements(node)
     for edge, name, part in state.reads(node):
         if (part is not None and part.is_point) or edge.is_dynamic:
             yield scope.access(name, part, is_write=False, is_dynamic=edge.is_dynamic)
+        elif found := elements.get(str(edge.dst_connector)):
+            for element in found:
+                yield _at(state, node, scope, name, part, element)
         else:
-            yield _at(state, node, scope, name, part, indexed.get(str(edge.dst_connector)))
+            yield scope.unread(name, OTHER, is_write=False)
     for edge, name, part in state.writes(node):
         if part is not None and part.is_point:
             overwrites = not edge.is_wcr and _assigns(node, edge)
@@ -39,13 +43,17 @@ def _assigns(node: Node, edge: Edge) -> bool:
 
 
 def _at(
-    state: Dataflow, node: Node, scope: Scope, name: str, subset: Subset | None, element: _Element | None
+    state: Dataflow, node: Node, scope: Scope, name: str, subset: Subset | None, element: _Element
 ) -> Access | Unread:
     """The access of a tasklet to an element of a container."""
     location, part = scope.containers.get(name), None if subset is None else subset.ends
     firsts = scope.values(first for first, _ in part or ())
-    if location is None or scope.doubt or element is None or part is None or firsts is None:
-        return scope.unread(name, OTHER if element is None else COMPUTED, is_write=False)
+    if location is None or scope.doubt or part is None or firsts is None:
+        return scope.unread(name, COMPUTED, is_write=False)
+    reached = _reached(state, node, scope, element)
+    if reached is None:
+        return scope.unread(name, DATA_CONDITION, is_write=False)
+    scope, guard = reached
     indices = element.indices
     # Axes of one element have no index in the tasklet.
     axes = [axis for axis, (first, last) in enumerate(part) if first != last]
@@ -56,7 +64,7 @@ def _at(
     found: list[Indices] = [(value, value) for value in location.index(firsts)]
     for axis, tree in zip(axes, indices, strict=True):
         outer = location.axes[axis]
-        made = _index(state, node, scope, tree, element.guard)
+        made = _index(state, node, scope, tree, guard)
         if made is None or outer is None:
             return scope.unread(name, COMPUTED, is_write=False)
         start = found[outer]
@@ -66,7 +74,7 @@ def _at(
         else:
             found[outer] = (start[0] + made, start[1] + made)
     looked_up = [each for each in found if isinstance(each, Lookup)]
-    if element.guard is not None and not (looked_up and all(each.skips for each in looked_up)):
+    if guard is not None and not (looked_up and all(each.skips for each in looked_up)):
         return scope.unread(name, DATA_CONDITION, is_write=False)
     return Access(location.array, scope.loops, scope.conditions, tuple(found), location.sizes, scope.unit or 0)
 
@@ -120,37 +128,83 @@ def _table_element(state: Dataflow, edge: Edge, scope: Scope, plus: Expression, 
 
 @dataclasses.dataclass(frozen=True)
 class _Element:
-    """The element of a container with these indices, which is not read if the connector `guard` is -1."""
+    """The element of a container with these indices, which is read if each of the tests is as true as it says."""
 
     indices: tuple[ast.expr, ...]
-    guard: str | None
+    tests: tuple[tuple[ast.expr, bool], ...] = ()
 
 
-def _indexed(node: Node) -> dict[str, _Element]:
+def _reached(state: Dataflow, node: Node, scope: Scope, element: _Element) -> tuple[Scope, str | None] | None:
     """
-    The element that a tasklet reads of each container, if it reads one: `x = f[i, j]`, or `x = f[i, j] if i != -1 else
-    nan`.
+    The scope in which an element is read, and the connector that is not -1 then, if there is one. None if that depends
+    on data in another way.
     """
+    connectors = {str(edge.dst_connector) for edge in state.into[node.id]}
+    guards: list[str] = []
+    # A choice in a tasklet reads one side, even if the program evaluates both sides of others.
+    scope = dataclasses.replace(scope, evaluates_both=False)
+    for test, is_true in element.tests:
+        if (guard := _guard(test, is_true)) in connectors:
+            guards.append(str(guard))
+        elif connectors.isdisjoint(each.id for each in ast.walk(test) if isinstance(each, ast.Name)):
+            holds, fails = conditions.choice(ast.unparse(test), scope, next(scope.counter))
+            scope = scope.when(holds if is_true else fails)
+        else:
+            return None
+    return (scope, next(iter(guards), None)) if len(guards) <= 1 else None
+
+
+def _guard(test: ast.expr, is_true: bool) -> str | None:
+    """The name of which a test says that it is not -1; None for another test."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.NotEq() | ast.Eq() as op], comparators=[other]):
+            is_other = isinstance(op, ast.NotEq) == is_true
+            return name if is_other and ast.unparse(other) in ("-1", "(-1)") else None
+    return None
+
+
+def _elements(node: Node) -> dict[str, list[_Element]]:
+    """The elements that a tasklet of one statement reads of each container of which it reads nothing else."""
     match node.statements:
-        case [ast.Assign(value=value)]:
-            pass
-        case _:
-            return {}
-    guard = None
-    match value:
-        case ast.IfExp(body=guarded, test=test) if (guard := _guard(test)) is not None:
-            value = guarded
-    match value:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=elements)):
-            return {name: _Element(tuple(elements), guard)}
-        case ast.Subscript(value=ast.Name(id=name), slice=index):
-            return {name: _Element((index,), guard)}
+        case [ast.Assign() as statement]:
+            found = _Elements()
+            found.visit(statement)
+            return {name: elements for name, elements in found.elements.items() if name not in found.others}
     return {}
 
 
-def _guard(test: ast.expr) -> str | None:
-    """The connector of which this tests that it is not -1; None for another test."""
-    match test:
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.NotEq()], comparators=[other]):
-            return name if ast.unparse(other) in ("-1", "(-1)") else None
-    return None
+class _Elements(ast.NodeVisitor):
+    """Finds the elements that an expression reads, with the tests before each of them, and the names of all others."""
+
+    def __init__(self) -> None:
+        self.elements: dict[str, list[_Element]] = {}
+        self.others: set[str] = set()
+        self._tests: tuple[tuple[ast.expr, bool], ...] = ()
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        self._visit_after(node.body, [(node.test, True)])
+        self._visit_after(node.orelse, [(node.test, False)])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        before: list[tuple[ast.expr, bool]] = []
+        for each in node.values:
+            self._visit_after(each, before)
+            before.append((each, isinstance(node.op, ast.And)))
+
+    def _visit_after(self, node: ast.expr, tests: Iterable[tuple[ast.expr, bool]]) -> None:
+        outer, self._tests = self._tests, (*self._tests, *tests)
+        self.visit(node)
+        self._tests = outer
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        match node.value:
+            case ast.Name(id=name):
+                indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                self.elements.setdefault(name, []).append(_Element(tuple(indices), self._tests))
+                self.visit(node.slice)
+            case _:
+                self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.others.add(node.id)

@@ -15,9 +15,10 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from gtstub.analysis.bounds.access import Access, BoundedLoop, Conditions, Indices, Lookup, Unread
+from gtstub.analysis.bounds.access import OTHER, Access, AnyOf, BoundedLoop, Conditions, Indices, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
 from gtstub.analysis.bounds.extremes import extremes
+from gtstub.analysis.bounds.narrowing import cases, is_about, narrowed
 from gtstub.signature.expressions import Expression, extremum, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX, Condition
 
@@ -96,8 +97,8 @@ def _looked_up(access: Access, variable: str, looked: Looked) -> Access:
         axes.append(indices)
     loops = [each for each in access.loops if each.variable != variable]
     used += (value for each in loops for value in (each.first, each.last))
-    used += (value for each in access.conditions for value in (each.left, each.right))
     is_elsewhere = any(variable in each.symbols for each in used)
+    is_elsewhere |= any(is_about(each, (variable,)) for each in access.conditions)
     if tuple(axes) == access.axes or is_elsewhere or access.array.startswith(CONNECTIVITY_PREFIX):
         return access
     loops += [each for each in looked.loops if each not in loops]
@@ -119,6 +120,7 @@ class Needs:
     """The rounds of each unit on which results depend, from all accesses of an SDFG."""
 
     def __init__(self, accesses: Iterable[Access | Unread]) -> None:
+        accesses = itertools.chain.from_iterable(map(_in_cases, accesses))
         self._writes: collections.defaultdict[int, list[Access | Unread]] = collections.defaultdict(list)
         self._reads: collections.defaultdict[str, list[Access | Unread]] = collections.defaultdict(list)
         self._writers: collections.defaultdict[str, set[int]] = collections.defaultdict(set)
@@ -166,6 +168,15 @@ class Needs:
         return tuple(found) if len(found) <= MOST_BOXES else None
 
 
+def _in_cases(access: Access | Unread) -> Sequence[Access | Unread]:
+    if isinstance(access, Unread):
+        return [access]
+    found = cases(access)
+    if found is None:
+        return [Unread(access.array, OTHER, access.unit, access.is_write, access.sizes is not None)]
+    return found
+
+
 def _is_temporary(access: Access | Unread) -> bool:
     return access.is_temporary if isinstance(access, Unread) else access.sizes is not None
 
@@ -177,6 +188,7 @@ def _around(write: Access) -> Iterable[BoundedLoop]:
 
 def _box(read: Access) -> Box:
     """The elements that an access reads in all rounds."""
+    read = narrowed(read) or read
     variables = read.variables
     axes = tuple(Looked(each, read.loops) if isinstance(each, Lookup) else _ends(*each, read) for each in read.axes)
     # Whether a loop has rounds is seen from its axis.
@@ -196,9 +208,9 @@ def _variable(indices: Indices, variables: Collection[str]) -> str | None:
     return None
 
 
-def _is_known(condition: Condition, variables: Collection[str]) -> bool:
+def _is_known(condition: Condition | AnyOf, variables: Collection[str]) -> bool:
     """Whether a condition is one on arguments alone."""
-    return (condition.left.symbols | condition.right.symbols).isdisjoint(variables) and not unknown_in((condition,))
+    return not is_about(condition, variables) and not unknown_in((condition,))
 
 
 def _ends(first: Expression, last: Expression, read: Access) -> tuple[Expression, Expression] | None:
@@ -214,12 +226,12 @@ def _rounds_for(write: Access, box: Box, *, is_only: bool) -> Rounds:
     limits: list[tuple[str, Expression, Expression]] = []
     looked_up: list[tuple[str, Looked]] = []
     conditions = list(box.conditions)
+    is_sure = is_only and box.is_sure and all(_is_known(each, variables) for each in write.conditions)
     for indices, ends in zip(write.axes, box.axes, strict=True):
         if ends is None:
             continue
         name = _variable(indices, variables)
         if isinstance(ends, Looked):
-            is_sure = is_only and box.is_sure
             if is_sure and name is not None and variables[name].is_parallel and not isinstance(indices, Lookup):
                 plus = ends.lookup.plus - indices[0] + symbol(name)
                 looked_up.append((name, Looked(dataclasses.replace(ends.lookup, plus=plus), ends.loops)))
@@ -232,4 +244,4 @@ def _rounds_for(write: Access, box: Box, *, is_only: bool) -> Rounds:
             conditions += [Condition(ends[0], "<", indices[1] + 1), Condition(indices[0], "<", ends[1] + 1)]
         else:
             conditions.append(Condition(ends[0], "<", ends[1] + 1))
-    return Rounds(tuple(limits), tuple(looked_up), tuple(conditions), all_used=is_only and box.is_sure)
+    return Rounds(tuple(limits), tuple(looked_up), tuple(conditions), all_used=is_sure)

@@ -120,11 +120,11 @@ def _ends(
     """
     flat: set[Expression] = set()
     for value in values:
-        flat |= set(_parts(value, which))
+        flat |= set(parts_of(value, which))
     sign = 1 if which == "max" else -1
 
     def exceeds(other: Expression, value: Expression) -> bool:
-        return all(_is_positive(part, positive) for part in _parts((other - value) * sign, "min"))
+        return all(_is_positive(part, positive) for part in parts_of((other - value) * sign, "min"))
 
     kept = [value for value in flat if not any(exceeds(other, value) for other in flat)]
     return tuple(sorted(kept or flat, key=str))  # Under conditions that contradict each other, all may be exceeded.
@@ -139,7 +139,8 @@ def _is_positive(value: Expression, positive: Collection[Expression]) -> bool:
 def _is_at_least(a: Expression, b: Expression) -> bool:
     """Whether a is not less than b for all values of the symbols, as far as that can be seen."""
     return all(
-        any(each.is_constant and each.constant >= 0 for each in _parts(part, "max")) for part in _parts(a - b, "min")
+        any(each.is_constant and each.constant >= 0 for each in parts_of(part, "max"))
+        for part in parts_of(a - b, "min")
     )
 
 
@@ -147,7 +148,7 @@ MOST_PARTS = 16
 """The most parts of an expression that are looked at, because sums of minima have exponentially many."""
 
 
-def _parts(value: Expression, which: Literal["min", "max"]) -> list[Expression]:
+def parts_of(value: Expression, which: Literal["min", "max"]) -> list[Expression]:
     """min(a, b) + c as a + c and b + c, if the least one counts; likewise the greatest."""
     found = [value]
     while len(found) <= MOST_PARTS:
@@ -203,7 +204,7 @@ def normalized(conditions: Iterable[Condition]) -> tuple[Condition, ...] | None:
     """
     found: set[Condition] = set()
     for condition in conditions:
-        for difference_ in _at_once(condition):
+        for difference_ in at_once(condition):
             if difference_.is_constant:
                 if not _holds(condition.relation, difference_.constant):
                     return None
@@ -212,16 +213,16 @@ def normalized(conditions: Iterable[Condition]) -> tuple[Condition, ...] | None:
     return tuple(sorted(found, key=str))
 
 
-def _at_once(condition: Condition) -> list[Expression]:
-    """The differences of right and left that must satisfy the relation: those in a minimum all must be above 0."""
+def at_once(condition: Condition) -> list[Expression]:
+    """The differences of right and left that all must satisfy the relation: each one in a minimum must be above 0."""
     whole = condition.right - condition.left
     if condition.relation != "<":
         return [whole]
     found = []
-    for part in _parts(whole, "min"):
+    for part in parts_of(whole, "min"):
         # 0 < max(a, b) + c, where a + c is never above 0
-        above = [each for each in _parts(part, "max") if not (each.is_constant and each.constant <= 0)]
-        found += _parts(above[0], "min") if len(above) == 1 else [part]
+        above = [each for each in parts_of(part, "max") if not (each.is_constant and each.constant <= 0)]
+        found += parts_of(above[0], "min") if len(above) == 1 else [part]
     return found
 
 

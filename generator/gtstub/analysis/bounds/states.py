@@ -78,8 +78,14 @@ class _Scopes:
         outer = outer.as_unit()
         if entry.kind != "MapEntry":
             return outer.in_doubt(OTHER)
-        dynamic = {str(each.dst_connector) for each in self._state.into[entry.id]}
-        outer = outer.without({name for name in dynamic if not name.startswith("IN_")})
+        dynamic = {
+            str(edge.dst_connector): outer.symbols.get(name)
+            for edge, name, _ in self._state.reads(entry)
+            if not str(edge.dst_connector).startswith("IN_")
+        }
+        known = {name: value for name, value in dynamic.items() if value is not None}
+        outer = outer.without(dynamic)
+        outer = dataclasses.replace(outer, symbols={**outer.symbols, **known})
         outer = dataclasses.replace(outer, data=outer.data.union(entry.variables))
         if entry.ranges.ends is None:
             return outer.without(entry.variables).in_doubt(LOOP)
