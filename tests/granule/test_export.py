@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from gt4py.next import common
 
 import gtstub
-from gtstub.errors import GranuleError
+from gtstub.errors import CaptureWarning, GranuleError
 from gtstub.granule.description import ArrayValue, Call, Constant, HookCall, Section, Variable
 from gtstub.granule.verify import read_granule
 from tests.support import small_programs as small
@@ -100,7 +101,7 @@ def test_the_arrays_are_as_before(model: Model, tmp_path: Path) -> None:
     before = all_bytes(model)
     model.granule().export(tmp_path / "tiny")
     assert all_bytes(model) == before
-    assert model.hook_calls == 1
+    assert model.hook_calls == 2  # from the values of now, and from other ones
 
 
 def test_constants_are_not_copied_for_each_process(tiny: Exported) -> None:
@@ -223,20 +224,62 @@ def test_a_hook_that_changes_a_constant(model: Model, tmp_path: Path) -> None:
     step = gtstub.Step([*model.first, change])
     granule = gtstub.Granule("g", steps={"s": step}, hooks={"h": change}, kept={"coefficients": model.coefficients})
     before = all_bytes(model)
-    with pytest.raises(GranuleError, match=r"Hook 'h' of granule 'g' changes array 'coefficients', which it does not"):
+    with pytest.raises(GranuleError) as refused:
         granule.export(tmp_path / "g")
+    assert str(refused.value) == (
+        "Hook 'h' of granule 'g' changes array 'coefficients', which it does not get, at 1 of 16 elements, first at "
+        "(0, 0) (position 2 of step 's'): pass it to gtstub.action()."
+    )
     assert all_bytes(model) == before
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_hook_that_changes_an_array_it_does_not_get(model: Model, tmp_path: Path) -> None:
-    def change() -> None:
-        model.u[0, 0] += 1.0
+@pytest.mark.parametrize("value", [None, 0.0])
+def test_a_hook_that_changes_an_array_it_does_not_get(model: Model, value: float | None, tmp_path: Path) -> None:
+    """Also one that has the same value each time, such as a halo that is filled already."""
 
-    granule = gtstub.Granule("g", steps={"s": gtstub.Step([*model.first, change])}, hooks={"h": change})
-    with pytest.raises(GranuleError, match=r"Granule 'g' does not do what its steps do in Python: array '\w+' differs"):
+    def change() -> None:
+        model.u[0, -1] = model.u[0, -1] + 1.0 if value is None else value
+
+    model.u[0, -1] = 0.0
+    step = gtstub.Step([*model.first, change])
+    granule = gtstub.Granule("g", steps={"s": step}, arguments={"u": model.u}, hooks={"h": change})
+    with pytest.raises(GranuleError, match=r"changes array 'u', which it does not get, at 1 of 20 elements"):
         granule.export(tmp_path / "g")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- From which values a step is verified -----------------------------------------------------------------------------
+
+
+def test_steps_begin_with_other_values(tiny: Exported) -> None:
+    """Those of arrays that steps write, but for temporaries, which begin as zero."""
+    runs = json.loads((tiny.folder / "capture.json").read_text(encoding="utf-8"))["runs"]
+    assert {name: (run["changed"], run["why"]) for name, run in runs.items()} == {
+        name: (["u", "w", "line", "vertices", "work", "history"], "") for name in ("run", "first")
+    }
+
+
+@pytest.mark.parametrize("with_nan", [True, False])
+def test_a_hook_that_refuses_other_values(model: Model, with_nan: bool, tmp_path: Path) -> None:
+    before = model.u.copy()
+
+    def check(u: np.ndarray) -> None:
+        if u[0, -1] != before[0, -1]:
+            if not with_nan:
+                raise LookupError("other values")
+            u[0, 0] = np.nan
+
+    step = gtstub.Step([*model.first, gtstub.action(check, model.u)])
+    granule = gtstub.Granule("g", steps={"s": step}, arguments={"u": model.u}, hooks={"check": check})
+    said: list[str] = []
+    why = "array 'u' is not finite" if with_nan else "LookupError: other values"
+    with pytest.warns(CaptureWarning) as caught:
+        granule.export(tmp_path / "g", progress=said.append)
+    text = f"Step 's' of granule 'g' was verified only from the values of the export: {why}."
+    assert [(str(each.message), each.filename) for each in caught] == [(text, __file__)]
+    assert said[-1] == f"Comparing step 's' with Python, only from the values of the export: {why}"
+    assert model.u.tobytes() == before.tobytes()
 
 
 def test_scalars(model: Model) -> None:

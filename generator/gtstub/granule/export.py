@@ -38,11 +38,12 @@ def export(
     *,
     force: bool,
     progress: Callable[[str], object],
-) -> None:
+) -> Mapping[str, str]:
     """
     Writes a granule, without the values of `temporaries`, and with memory that can be written for `writable`. `actions`
     are those of the steps, flat. `force` replaces a folder that has a granule. `progress` gets what is done next.
-    Raises GranuleError, CacheError or OSError; then the folder is as before.
+    Returns why steps were not verified from other values than those of the export, by the names of the steps. Raises
+    GranuleError, CacheError or OSError; then the folder is as before.
     """
     folder = folder.absolute()
     if folder.exists() and not (force and (folder / FILE).is_file()):
@@ -57,11 +58,12 @@ def export(
     new = aside / folder.name
     try:
         new.mkdir()  # with the usual mode, which `aside` does not have
-        _write(collected, temporaries, writable, actions, new, progress)
+        recorded = _write(collected, temporaries, writable, actions, new, progress)
         verify(new, progress)
         _put(new, folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+    return {step: run.why for step, run in recorded.runs.items() if run.why}
 
 
 def _write(
@@ -71,7 +73,7 @@ def _write(
     actions: Mapping[str, Sequence[Any]],
     folder: Path,
     progress: Callable[[str], object],
-) -> None:
+) -> recording.Recording:
     description = collected.description
     text = to_json(description)
     digest = sha256(text.encode())
@@ -90,6 +92,7 @@ def _write(
     progress("Running the steps in Python")
     recorded = recording.record(description, collected.layouts, temporaries, actions)
     recording.write(folder, recorded)
+    return recorded
 
 
 def _put(new: Path, folder: Path) -> None:

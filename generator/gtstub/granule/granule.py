@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from gtstub import _host
-from gtstub.errors import GranuleError
+from gtstub.errors import CaptureWarning, GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
 from gtstub.granule.memory import Layout
@@ -73,7 +74,8 @@ class Granule:
     ) -> Path:
         """
         Writes the granule to a folder, with its programs and the values of its kept arrays, and compares what the
-        exported library does with what the steps do in Python. The arrays are afterwards as they are now.
+        exported library does with what the steps do in Python, from slightly other values than the arrays have now. The
+        arrays are afterwards as they are now. A CaptureWarning says if a step cannot begin with other values.
 
         `force` replaces a granule that is there. `progress` gets a text before each part of the work. Returns the
         folder. Raises GranuleError if an array has other bits, or if the folder exists.
@@ -84,7 +86,15 @@ class Granule:
         named = self._named()
         left_out = temporaries(collected, named)
         writable = {number for number, layout in enumerate(collected.layouts) if layout in named}
-        export(collected, left_out, writable, actions, path, force=force, progress=progress or (lambda _: None))
+        unsure = export(
+            collected, left_out, writable, actions, path, force=force, progress=progress or (lambda _: None)
+        )
+        for step, why in unsure.items():
+            warnings.warn(
+                f"Step '{step}' of granule '{self.name}' was verified only from the values of the export: {why}.",
+                CaptureWarning,
+                stacklevel=2,
+            )
         return path
 
     def _named(self) -> set[Layout]:

@@ -1,6 +1,7 @@
 """
 What a granule's steps do in Python, to be compared with what the exported library does: the values of all arrays at the
-start, what hooks have written, and digests of all arrays there and after each step.
+start, what hooks have written, and digests of all arrays there and after each step. Arrays that steps write begin with
+slightly other values than at the start.
 
 The folder of a granule has it as two files: `capture.npz` with the values, and `capture.json` with the digests.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -17,26 +18,41 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from gtstub.errors import GranuleError
+from gtstub import _host
+from gtstub.errors import GranuleError, reason
 from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.memory import Layout
-from gtstub.util.bits import differences, digest
+from gtstub.granule.naming import layout_of
+from gtstub.util.bits import differences, digest, first_difference
+from gtstub.util.perturbed import can_change, perturb
 
 VALUES, DIGESTS = "capture.npz", "capture.json"
 
 
 @dataclasses.dataclass(frozen=True)
+class Run:
+    """
+    What a step does from the values of the export, but for arrays that begin with slightly other ones: those `changed`,
+    by their names, or none if `why` says why not. `hooks` are the arrays of a hook after its call, by the name of the
+    array and the position. `after` are digests of all arrays after the step.
+    """
+
+    changed: Sequence[str]
+    why: str
+    hooks: Mapping[tuple[int, str], npt.NDArray[Any]]
+    after: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
 class Recording:
     """
-    `arguments` are the values of the host's arrays at the start. `hooks` are those of the arrays of a hook after its
-    call, by the names of the step and of the array and by the position. `start` are digests of all arrays but
-    temporaries at the start, and `after` those of all arrays after a step that begins there.
+    `arguments` are the values of the host's arrays at the start, and `start` digests of all arrays but temporaries.
+    `runs` are those of the steps, by their names.
     """
 
     arguments: Mapping[str, npt.NDArray[Any]]
-    hooks: Mapping[tuple[str, int, str], npt.NDArray[Any]]
     start: Mapping[str, str]
-    after: Mapping[str, Mapping[str, str]]
+    runs: Mapping[str, Run]
 
 
 def record(
@@ -46,134 +62,190 @@ def record(
     actions: Mapping[str, Sequence[Any]],
 ) -> Recording:
     """
-    Runs each step in Python, from the values that the arrays have now, which are restored. `actions` are those of the
-    steps, flat.
+    Runs each step in Python: from the values that the arrays have now, which are restored, and from slightly other
+    values of the arrays that steps write. What does the same whatever these values are shows only so. `actions` are
+    those of the steps, flat.
 
     With `temporaries`, each step then runs again with zeros in them, as in the granule. The digests are those after
-    this. Raises GranuleError if another array is not as before.
+    this. Raises GranuleError if another array is not as before, or if a hook changes an array that it does not get.
     """
-    arrays = {array.name: layout.array() for array, layout in zip(description.arrays, layouts, strict=True)}
-    before = {name: array.copy(order="K") for name, array in arrays.items()}
-    names = {description.arrays[each].name for each in temporaries}
-    zeros = before | {name: np.zeros_like(before[name]) for name in names}
-    hooks: dict[tuple[str, int, str], npt.NDArray[Any]] = {}
-    after = {}
+    recorder = _Recorder(description, layouts, temporaries)
     try:
-        for step in description.steps:
-            _restore(arrays, before)
-            hooks |= _run(description, step, actions[step.name], arrays, before)
-            after[step.name] = {name: digest(array) for name, array in arrays.items()}
-            if temporaries:
-                written = {name: arrays[name].copy(order="K") for name in names}
-                _restore(arrays, zeros)
-                _run_again(description, step, actions[step.name], arrays, hooks)
-                again = {name: digest(array) for name, array in arrays.items()}
-                _compare(description, step, names, after[step.name], again)
-                for name in names:
-                    _compare_written(description, step, name, before[name], written[name], arrays[name])
-                after[step.name] = again
+        runs = {step.name: recorder.run(step, actions[step.name]) for step in description.steps}
     finally:
-        _restore(arrays, before)
-    start = {name: digest(array) for name, array in before.items() if name not in names}
-    return Recording({array.name: before[array.name] for array in description.arguments}, hooks, start, after)
+        recorder.restore()
+    return Recording(recorder.arguments, recorder.start, runs)
 
 
-def _run(
-    description: Description,
-    step: GranuleStep,
-    actions: Sequence[Any],
-    arrays: Mapping[str, npt.NDArray[Any]],
-    before: Mapping[str, npt.NDArray[Any]],
-) -> Mapping[tuple[str, int, str], npt.NDArray[Any]]:
-    """Runs a step. Returns what its hooks have written."""
-    hooks: dict[tuple[str, int, str], npt.NDArray[Any]] = {}
-    for number, (position, action) in enumerate(zip(step.positions, actions, strict=True)):
-        action()
-        if isinstance(position, HookCall):
-            names = [description.arrays[each].name for each in position.arrays]
-            hooks |= {(step.name, number, name): arrays[name].copy(order="K") for name in names}
-            _check_hook(description, position, arrays, before)
-    return hooks
-
-
-def _run_again(
-    description: Description,
-    step: GranuleStep,
-    actions: Sequence[Any],
-    arrays: Mapping[str, npt.NDArray[Any]],
-    hooks: Mapping[tuple[str, int, str], npt.NDArray[Any]],
-) -> None:
-    """Runs a step, with what the hooks have written before: not all ranks have temporaries, but all communicate."""
-    for number, (position, action) in enumerate(zip(step.positions, actions, strict=True)):
-        if isinstance(position, HookCall):
-            for each in position.arrays:
-                name = description.arrays[each].name
-                arrays[name][...] = hooks[step.name, number, name]
-        else:
-            action()
-
-
-def _compare(
-    description: Description,
-    step: GranuleStep,
-    temporaries: Collection[str],
-    expected: Mapping[str, str],
-    found: Mapping[str, str],
-) -> None:
-    for name, each in found.items():
-        if name not in temporaries and each != expected[name]:
-            listed = ", ".join(f"'{each}'" for each in sorted(temporaries))
-            raise GranuleError(
-                f"Step '{step.name}' of granule '{description.name}' gives array '{name}' other values if temporaries "
-                f"are zero at the start, which are: {listed}. This is an error of gtstub. The granule keeps the values "
-                f"of those that are named in 'kept'."
-            )
-
-
-def _compare_written(
-    description: Description,
-    step: GranuleStep,
-    temporary: str,
-    before: npt.NDArray[Any],
-    written: npt.NDArray[Any],
-    again: npt.NDArray[Any],
-) -> None:
-    """Refuses a temporary with an element that a step has written, and that is another one if the step runs again."""
-    if (differences(written, again)[0] & differences(written, before)[0]).any():
-        raise GranuleError(
-            f"Granule '{description.name}' does not do what its steps do in Python: array '{temporary}' differs after "
-            f"step '{step.name}', which has written it. Does a hook change it that does not get it?"
-        )
-
-
-def _check_hook(
-    description: Description,
-    position: HookCall,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    before: Mapping[str, npt.NDArray[Any]],
-) -> None:
-    """Refuses a hook that changes an array which is taken for a constant, because nothing else writes it."""
+def change(description: Description, names: Collection[str], array_of: Callable[[str], npt.NDArray[Any]]) -> None:
+    """Gives slightly other values to arrays of these names, which are the same for the same values."""
     for number, array in enumerate(description.arrays):
-        if array.written or number in position.arrays:
-            continue
-        if arrays[array.name].tobytes() != before[array.name].tobytes():
+        if array.name in names:
+            perturb(array_of(array.name), number)
+
+
+class _Recorder:
+    """The arrays of a granule in Python, and the values that they have now."""
+
+    def __init__(self, description: Description, layouts: Sequence[Layout], temporaries: Collection[int]) -> None:
+        self._description = description
+        self._layouts = layouts
+        self._arrays = {array.name: each.array() for array, each in zip(description.arrays, layouts, strict=True)}
+        self._before = {name: array.copy(order="K") for name, array in self._arrays.items()}
+        self._temporaries = {description.arrays[each].name for each in temporaries}
+
+    @property
+    def arguments(self) -> Mapping[str, npt.NDArray[Any]]:
+        return {array.name: self._before[array.name] for array in self._description.arguments}
+
+    @property
+    def start(self) -> Mapping[str, str]:
+        return {name: digest(array) for name, array in self._before.items() if name not in self._temporaries}
+
+    def restore(self) -> None:
+        self._write(self._before)
+
+    def run(self, step: GranuleStep, actions: Sequence[Any]) -> Run:
+        """Runs a step from the values of now, and from other ones, unless it cannot."""
+        as_it_is = self._run(step, actions, [])
+        finite = self._finite()
+        changed = self._changeable(actions)
+        if not changed:
+            return dataclasses.replace(as_it_is, why="no array of floating-point numbers can be changed")
+        try:
+            found = self._run(step, actions, changed)
+        except GranuleError:
+            raise
+        except Exception as error:  # of a hook or a program, which need not accept any values
+            return dataclasses.replace(as_it_is, why=f"{type(error).__name__}: {reason(error)}")
+        for name, now in self._finite().items():
+            if (finite[name] & ~now).any():
+                return dataclasses.replace(as_it_is, why=f"array '{name}' is not finite")
+        return found
+
+    def _changeable(self, actions: Sequence[Any]) -> list[str]:
+        """The arrays of floating-point numbers that steps write and whose memory can be written."""
+        fixed = [layout for action in actions for layout in _fixed_arrays(action)]
+        return [
+            array.name
+            for array, layout in zip(self._description.arrays, self._layouts, strict=True)
+            if array.written
+            and can_change(self._arrays[array.name])
+            and not any(layout.overlaps(each) for each in fixed)
+        ]
+
+    def _run(self, step: GranuleStep, actions: Sequence[Any], changed: Sequence[str]) -> Run:
+        names = self._temporaries
+        self._begin(changed)
+        first = {name: self._arrays[name].copy(order="K") for name in names}
+        hooks = dict(self._do(step, actions))
+        after = self._digests()
+        if names:
+            written = {name: self._arrays[name].copy(order="K") for name in names}
+            self._begin(changed)
+            self._write({name: np.zeros_like(self._before[name]) for name in names})
+            self._do_again(step, actions, hooks)
+            again = self._digests()
+            self._compare(step, after, again)
+            for name in names:
+                self._compare_written(step, name, first[name], written[name])
+            after = again
+        return Run([name for name in changed if name not in names], "", hooks, after)
+
+    def _begin(self, changed: Sequence[str]) -> None:
+        self.restore()
+        change(self._description, changed, self._arrays.__getitem__)
+
+    def _do(self, step: GranuleStep, actions: Sequence[Any]) -> Iterator[tuple[tuple[int, str], npt.NDArray[Any]]]:
+        """Does the actions of a step. Yields what its hooks have written."""
+        for number, (position, action) in enumerate(zip(step.positions, actions, strict=True)):
+            if not isinstance(position, HookCall):
+                action()
+                continue
+            own = [self._description.arrays[each].name for each in position.arrays]
+            others = {
+                each.name: self._arrays[each.name].copy(order="K") if each.written else self._before[each.name]
+                for each in self._description.arrays
+                if each.name not in own
+            }
+            action()
+            for name, before in others.items():
+                self._check_unchanged(step, number, self._description.hooks[position.hook], name, before)
+            for name in own:
+                yield (number, name), self._arrays[name].copy(order="K")
+
+    def _do_again(
+        self, step: GranuleStep, actions: Sequence[Any], hooks: Mapping[tuple[int, str], npt.NDArray[Any]]
+    ) -> None:
+        """Does them with what the hooks have written before: not all ranks have temporaries, but all communicate."""
+        for number, (position, action) in enumerate(zip(step.positions, actions, strict=True)):
+            if isinstance(position, HookCall):
+                for each in position.arrays:
+                    name = self._description.arrays[each].name
+                    self._arrays[name][...] = hooks[number, name]
+            else:
+                action()
+
+    def _check_unchanged(self, step: GranuleStep, number: int, hook: str, name: str, before: npt.NDArray[Any]) -> None:
+        found = first_difference(self._arrays[name], before)
+        if found is not None:
             raise GranuleError(
-                f"Hook '{description.hooks[position.hook]}' of granule '{description.name}' changes array "
-                f"'{array.name}', which it does not get: pass it to gtstub.action()."
+                f"Hook '{hook}' of granule '{self._description.name}' changes array '{name}', which it does not get, "
+                f"at {found.elements} (position {number + 1} of step '{step.name}'): pass it to gtstub.action()."
             )
 
+    def _compare(self, step: GranuleStep, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
+        for name, each in found.items():
+            if name not in self._temporaries and each != expected[name]:
+                listed = ", ".join(f"'{each}'" for each in sorted(self._temporaries))
+                raise GranuleError(
+                    f"Step '{step.name}' of granule '{self._description.name}' gives array '{name}' other values if "
+                    f"temporaries are zero at the start, which are: {listed}. This is an error of gtstub. The granule "
+                    f"keeps the values of those that are named in 'kept'."
+                )
 
-def _restore(arrays: Mapping[str, npt.NDArray[Any]], values: Mapping[str, npt.NDArray[Any]]) -> None:
-    for name, array in arrays.items():
-        if array.tobytes() != values[name].tobytes():
-            array[...] = values[name]
+    def _compare_written(
+        self, step: GranuleStep, temporary: str, first: npt.NDArray[Any], written: npt.NDArray[Any]
+    ) -> None:
+        """Refuses a temporary with an element that a step has written, and that is another one if it runs again."""
+        again = self._arrays[temporary]
+        if (differences(written, again)[0] & differences(written, first)[0]).any():
+            raise GranuleError(
+                f"Granule '{self._description.name}' does not do what its steps do in Python: array '{temporary}' "
+                f"differs after step '{step.name}', which has written it. This is an error of gtstub. The granule "
+                f"keeps the values of arrays that are named in 'kept'."
+            )
+
+    def _digests(self) -> dict[str, str]:
+        return {name: digest(array) for name, array in self._arrays.items()}
+
+    def _finite(self) -> dict[str, npt.NDArray[np.bool_]]:
+        return {name: np.isfinite(array) for name, array in self._arrays.items() if can_change(array)}
+
+    def _write(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Writes arrays where they are other ones: some cannot be written, but have not changed."""
+        for name, each in values.items():
+            if self._arrays[name].tobytes() != each.tobytes():
+                self._arrays[name][...] = each
+
+
+def _fixed_arrays(action: Any) -> Iterator[Layout]:
+    """The arrays of an action that cannot be written."""
+    values = action.arguments.values() if isinstance(action, _host.BoundCall) else getattr(action, "arrays", ())
+    for value in values:
+        array = getattr(value, "ndarray", value)
+        if isinstance(array, np.ndarray) and not array.flags.writeable and (layout := layout_of(array)) is not None:
+            yield layout
 
 
 def write(folder: Path, recording: Recording) -> None:
     values = {f"argument/{name}": array for name, array in recording.arguments.items()}
-    values |= {f"hook/{step}/{number}/{name}": array for (step, number, name), array in recording.hooks.items()}
+    runs = {}
+    for step, run in recording.runs.items():
+        values |= {f"hook/{step}/{number}/{name}": array for (number, name), array in run.hooks.items()}
+        runs[step] = {"changed": [*run.changed], "why": run.why, "after": run.after}
     np.savez(folder / VALUES, allow_pickle=False, **values)
-    digests = {"start": recording.start, "after": recording.after}
+    digests = {"start": recording.start, "runs": runs}
     (folder / DIGESTS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
 
 
@@ -183,20 +255,19 @@ def read(folder: Path) -> Recording:
         with np.load(folder / VALUES, allow_pickle=False) as file:
             values = {name: file[name] for name in file.files}
         digests = json.loads((folder / DIGESTS).read_text(encoding="utf-8"))
-        start, after = digests["start"], digests["after"]
+        start = digests["start"]
+        runs = {
+            step: Run(each["changed"], each["why"], dict(_hooks(step, values)), each["after"])
+            for step, each in digests["runs"].items()
+        }
     except (OSError, ValueError, EOFError, BadZipFile, KeyError, TypeError) as error:
         raise GranuleError(f"The granule in '{folder}' has no recording to compare with: {error}.") from error
-    return Recording(
-        {name.removeprefix("argument/"): each for name, each in values.items() if name.startswith("argument/")},
-        dict(_hooks(values)),
-        start,
-        after,
-    )
+    arguments = {name.removeprefix("argument/"): each for name, each in values.items() if name.startswith("argument/")}
+    return Recording(arguments, start, runs)
 
 
-def _hooks(values: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[tuple[str, int, str], npt.NDArray[Any]]]:
+def _hooks(step: str, values: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[tuple[int, str], npt.NDArray[Any]]]:
     for name, each in values.items():
-        kind, _, rest = name.partition("/")
-        if kind == "hook":
-            step, number, array = rest.split("/")
-            yield (step, int(number), array), each
+        if name.startswith(f"hook/{step}/"):
+            number, array = name.split("/")[2:]
+            yield (int(number), array), each

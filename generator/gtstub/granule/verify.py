@@ -19,7 +19,7 @@ from gtstub.errors import GranuleError
 from gtstub.granule.description import FILE, Description, GranuleArray, GranuleStep, HookCall, from_json
 from gtstub.granule.library import HookFunction, Library
 from gtstub.granule.memory import Layout
-from gtstub.granule.recording import Recording, read
+from gtstub.granule.recording import Recording, Run, change, read
 from gtstub.toolchain.compiler import find
 from gtstub.util.bits import digest
 from gtstub.util.canonical import sha256
@@ -35,7 +35,7 @@ def read_granule(folder: Path) -> Description:
 
 def verify(folder: Path, progress: Callable[[str], object]) -> Description:
     """
-    Compiles the C file in a folder, and runs each step from the values of the export. Raises GranuleError for the first
+    Compiles the C file in a folder, and runs each step from where it was recorded. Raises GranuleError for the first
     array that has other bits than in Python, or if the granule cannot be run. `progress` gets what is done next.
     """
     description = read_granule(folder)
@@ -51,7 +51,9 @@ def verify(folder: Path, progress: Callable[[str], object]) -> Description:
         library = Path(temporary) / f"{description.name}_granule.so"
         find(open_cache().root).start(source, library).wait()
         for step in description.steps:
-            progress(f"Comparing step '{step.name}' with Python")
+            why = recording.runs[step.name].why
+            only = f", only from the values of the export: {why}" if why else ""
+            progress(f"Comparing step '{step.name}' with Python{only}")
             _verify_step(description, step, recording, library, folder)
     return description
 
@@ -59,7 +61,8 @@ def verify(folder: Path, progress: Callable[[str], object]) -> Description:
 def _verify_step(
     description: Description, step: GranuleStep, recording: Recording, library: Path, folder: Path
 ) -> None:
-    hooks = _Hooks(description, step, recording)
+    run = recording.runs[step.name]
+    hooks = _Hooks(description, step, run)
     arguments = {array.name: _as_captured(array, recording.arguments[array.name]) for array in description.arguments}
     with _opened(library, description, folder) as granule:
         granule.bind(arguments, {name: hooks.function(name) for name in description.hooks})
@@ -70,12 +73,13 @@ def _verify_step(
                     f"Array '{array.name}' of granule '{description.name}' has other values than when it was exported: "
                     f"a file in '{folder}' was changed."
                 )
+        change(description, run.changed, granule.array)
         granule.run(step)
         has = step.arrays
         for number, array in enumerate(description.arrays):
             if number not in has and array.name not in recording.start:
                 continue  # a temporary of other steps
-            if digest(granule.array(array.name)) != recording.after[step.name][array.name]:
+            if digest(granule.array(array.name)) != run.after[array.name]:
                 raise GranuleError(
                     f"Granule '{description.name}' does not do what its steps do in Python: array '{array.name}' "
                     f"differs after step '{step.name}'."
@@ -102,8 +106,8 @@ def _as_captured(array: GranuleArray, values: npt.NDArray[Any]) -> npt.NDArray[A
 class _Hooks:
     """Functions that write what the hooks of a step have written in Python."""
 
-    def __init__(self, description: Description, step: GranuleStep, recording: Recording) -> None:
-        self._description, self._step, self._recording = description, step, recording
+    def __init__(self, description: Description, step: GranuleStep, run: Run) -> None:
+        self._description, self._run = description, run
         self._waiting = {
             name: iter([(n, each) for n, each in _hook_calls(step) if each.hook == number])
             for number, name in enumerate(description.hooks)
@@ -116,7 +120,7 @@ class _Hooks:
             number, position = next(self._waiting[name])
             for each in position.arrays:
                 array = self._description.arrays[each].name
-                self.granule.array(array)[...] = self._recording.hooks[self._step.name, number, array]
+                self.granule.array(array)[...] = self._run.hooks[number, array]
             return 0
 
         return write

@@ -9,7 +9,7 @@ from typing import Any
 
 from gtstub import _host
 from gtstub.errors import CaptureError, CaptureWarning, reason
-from gtstub.util.bits import differences, digest, in_host_memory
+from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
 from gtstub.util.perturbed import can_change, perturb
 
 type Look = Callable[[int], object]
@@ -259,7 +259,7 @@ def _check_restorable(step: str, field: _Field, before: Any) -> None:
 
 def _difference_at_end(field: _Field, expected: Any) -> str | None:
     """How an array differs after the step from what the method leaves in it; None if it has the same bits."""
-    found = _first_difference(field.array, expected)
+    found = first_difference(field.array, expected)
     if found is None:
         return None
     return (
@@ -267,26 +267,6 @@ def _difference_at_end(field: _Field, expected: Any) -> str | None:
         f"{found.elements}: {found.expected} after the method, {found.value} after the step. "
         f"The method does more than call these programs."
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Difference:
-    """The elements at which two arrays differ, as a text, and the first of them in both."""
-
-    elements: str
-    value: str
-    expected: str
-
-
-def _first_difference(array: Any, expected: Any) -> _Difference | None:
-    import numpy as np
-
-    differ, found, wanted = differences(array, expected)
-    count = int(differ.sum())
-    if count == 0:
-        return None
-    index = tuple(int(each) for each in np.unravel_index(int(differ.argmax()), found.shape))
-    return _Difference(f"{count} of {found.size} elements, first at {index}", f"{found[index]!s}", f"{wanted[index]!s}")
 
 
 # --- Where a method does more than call programs ----------------------------------------------------------------------
@@ -347,10 +327,10 @@ def _find_change(
         call()
     if _digests(fields) != digests[look.position]:
         return None  # The programs themselves do not give the same bits twice.
-    return _change(calls, look.position, look.field, _first_difference(look.field.array, look.array))
+    return _change(calls, look.position, look.field, first_difference(look.field.array, look.array))
 
 
-def _change(calls: Sequence[_host.BoundCall], position: int, field: _Field, found: _Difference | None) -> str | None:
+def _change(calls: Sequence[_host.BoundCall], position: int, field: _Field, found: Difference | None) -> str | None:
     if found is None:
         return None
     names = [f"position {number + 1} ('{call.__name__}')" for number, call in enumerate(calls)]
