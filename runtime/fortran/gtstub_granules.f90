@@ -26,7 +26,7 @@ module gtstub_granules
         type(c_ptr), private :: dims(MAX_RANK)
     end type
 
-    ! A granule. It is closed until open() is called. A copy of it is the same granule.
+    ! A granule. It is closed until open() is called. A copy of it is the same granule, and is refused after close().
     type :: gts_granule
         type(c_ptr) :: handle = c_null_ptr
     contains
@@ -43,15 +43,17 @@ module gtstub_granules
             integer(c_int) :: status
         end function
 
-        subroutine c_unbind(granule) bind(c, name="gts_granule_unbind")
+        function c_unbind(granule) result(status) bind(c, name="gts_granule_unbind")
             import
             type(c_ptr), value :: granule
-        end subroutine
+            integer(c_int) :: status
+        end function
 
-        subroutine c_close(granule) bind(c, name="gts_granule_close")
+        function c_close(granule) result(status) bind(c, name="gts_granule_close")
             import
             type(c_ptr), intent(inout) :: granule
-        end subroutine
+            integer(c_int) :: status
+        end function
     end interface
 
 contains
@@ -66,17 +68,21 @@ contains
         call finish(c_swap(self%handle, c_string(a), c_string(b)), c_null_ptr, stat, errmsg)
     end subroutine
 
-    ! Forgets the arguments, whose memory the host may then free. Kept arrays keep their values.
-    subroutine unbind(self)
+    ! Forgets the arguments, whose memory the host may then free. Kept arrays keep their values. A hook cannot do this.
+    subroutine unbind(self, stat, errmsg)
         class(gts_granule), intent(in) :: self
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
 
-        call c_unbind(self%handle)
+        call finish(c_unbind(self%handle), c_null_ptr, stat, errmsg)
     end subroutine
 
-    ! Closes the programs, and frees the kept arrays. The granule may be closed already.
-    subroutine close_granule(self)
+    ! Closes the programs, and frees the kept arrays. The granule may be closed already. A hook cannot do this.
+    subroutine close_granule(self, stat, errmsg)
         class(gts_granule), intent(inout) :: self
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
 
-        call c_close(self%handle)
+        call finish(c_close(self%handle), c_null_ptr, stat, errmsg)
     end subroutine
 end module

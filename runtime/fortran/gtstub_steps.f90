@@ -134,10 +134,11 @@ module gtstub_steps
             integer(c_int) :: status
         end function
 
-        subroutine c_step_free(step) bind(c, name="gts_step_free")
+        function c_step_free(step) result(status) bind(c, name="gts_step_free")
             import
             type(gts_step), intent(inout) :: step
-        end subroutine
+            integer(c_int) :: status
+        end function
     end interface
 
 contains
@@ -145,7 +146,7 @@ contains
     ! ---- Bound calls -------------------------------------------------------------------------------------------------
 
     ! Runs a program with the arguments of a bound call.
-    subroutine gts_start(call, stat, errmsg)
+    recursive subroutine gts_start(call, stat, errmsg)
         type(gts_bound_call), intent(in) :: call
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
@@ -205,10 +206,7 @@ contains
             if (actions(i)%name /= '') copies(i)%name = c_loc(names(1, i))
         end do
         status = c_step_new(c_string(name), copies, size(actions, kind=c_size_t), made)
-        if (status == 0) then
-            call c_step_free(step)
-            step = made
-        end if
+        if (status == 0) status = replace(step, made)
         call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
@@ -224,15 +222,25 @@ contains
         integer(c_int) :: status
 
         status = c_step_find(c_string(name), found)
-        if (status == 0) then
-            call c_step_free(step)
-            step = found
-        end if
+        if (status == 0) status = replace(step, found)
         call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
+    ! Frees a step, and puts another one in its place. If it cannot be freed, the other one is.
+    function replace(step, by) result(status)
+        type(gts_step), intent(inout) :: step, by
+        integer(c_int) :: status, ignored
+
+        status = c_step_free(step)
+        if (status == 0) then
+            step = by
+        else
+            ignored = c_step_free(by)
+        end if
+    end function
+
     ! Does all actions. After an error, the actions before the one that has failed have been done, and no others.
-    subroutine gts_step_run(step, stat, errmsg)
+    recursive subroutine gts_step_run(step, stat, errmsg)
         type(gts_step), intent(in) :: step
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
@@ -270,11 +278,14 @@ contains
         call finish(c_step_swap(step%handle, a, b), c_null_ptr, stat, errmsg)
     end subroutine
 
-    ! Frees a step, which may be freed already. A step that contains it keeps it until it is freed itself.
-    subroutine gts_step_free(step)
+    ! Frees a step, which may be freed already. A step that contains it keeps it until it is freed itself. A function of
+    ! the step cannot free it.
+    subroutine gts_step_free(step, stat, errmsg)
         type(gts_step), intent(inout) :: step
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
 
-        call c_step_free(step)
+        call finish(c_step_free(step), c_null_ptr, stat, errmsg)
     end subroutine
 
     ! ---- Values --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
 
 void gts_granule_count_as_fortran(gts_granule *granule)
 {
-    if (granule == NULL)
+    if (!gts_granule_is_open(granule))
         return;
     granule->from_fortran = true;
     for (uint32_t i = 0; i < granule->descriptor->program_count; ++i)
@@ -134,16 +134,16 @@ static const gts_granule_array_descriptor *argument_at(const gts_granule_descrip
 
 int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
 {
-    if (granule == NULL)
-        return gts_granule_refuse_closed();
+    if (!gts_granule_is_open(granule))
+        return gts_granule_refuse_closed(granule);
     return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_TYPE_ERROR,
                               "is missing, or is not allocated or associated.");
 }
 
 int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name)
 {
-    if (granule == NULL)
-        return gts_granule_refuse_closed();
+    if (!gts_granule_is_open(granule))
+        return gts_granule_refuse_closed(granule);
     return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
                          "Array '%s' of granule '%s' has the descriptor of another Fortran compiler: compile the "
                          "granule with the ISO_Fortran_binding.h of the host's compiler.",
@@ -152,8 +152,8 @@ int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name)
 
 int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis)
 {
-    if (granule == NULL)
-        return gts_granule_refuse_closed();
+    if (!gts_granule_is_open(granule))
+        return gts_granule_refuse_closed(granule);
     return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_VALUE_ERROR,
                               "has a stride on dimension %" PRId32 " that is no multiple of its element size.",
                               axis + 1);
@@ -350,8 +350,8 @@ static int make_steps(bound *self)
 static void free_steps(const gts_granule_descriptor *descriptor, gts_step **steps, gts_step **all, gts_hook_call *calls)
 {
     for (uint32_t i = 0; steps != NULL && i < descriptor->step_count; ++i)
-        gts_step_free(&steps[i]);
-    gts_step_free(all);
+        (void)gts_step_free(&steps[i]);
+    (void)gts_step_free(all);
     free(steps);
     while (calls != NULL) {
         gts_hook_call *const next = calls->next;
@@ -401,7 +401,7 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
         free_steps(descriptor, new.steps, &new.all, new.hook_calls);
         return -1;
     }
-    gts_granule_unbind(self);
+    (void)gts_granule_unbind(self); /* it is idle */
     memcpy(self->arrays, arrays, descriptor->array_count * sizeof *arrays);
     self->steps = new.steps;
     self->all = new.all;
@@ -412,8 +412,8 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
 
 int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks)
 {
-    if (self == NULL)
-        return gts_granule_refuse_closed();
+    if (!gts_granule_is_open(self))
+        return gts_granule_refuse_closed(self);
     const gts_granule_descriptor *const descriptor = self->descriptor;
     if (index_base != 0 && index_base != 1)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
@@ -430,10 +430,11 @@ int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t inde
     return status;
 }
 
-void gts_granule_unbind(gts_granule *self)
+int gts_granule_unbind(gts_granule *self)
 {
-    if (self == NULL)
-        return;
+    if (!gts_granule_is_open(self))
+        return 0;
+    GTS_TRY(gts_granule_check_not_running(self));
     free_steps(self->descriptor, self->steps, &self->all, self->hook_calls);
     self->steps = NULL;
     self->hook_calls = NULL;
@@ -441,4 +442,5 @@ void gts_granule_unbind(gts_granule *self)
         if (self->descriptor->arrays[i].is_argument)
             self->arrays[i].data = NULL;
     }
+    return 0;
 }

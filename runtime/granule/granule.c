@@ -7,15 +7,17 @@
 #include "granule/private.h"
 #include "gtstub/bound.h"
 
-int gts_granule_refuse_closed(void)
+int gts_granule_refuse_closed(const gts_granule *self)
 {
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+    if (self == NULL || self->name == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The granule is not open.");
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' is not open: it was closed.", self->name);
 }
 
 static GTS_COLD int refuse_unbound(const gts_granule *self)
 {
-    if (self == NULL)
-        return gts_granule_refuse_closed();
+    if (!gts_granule_is_open(self))
+        return gts_granule_refuse_closed(self);
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' is not bound: bind its arguments first.",
                          self->descriptor->name);
 }
@@ -54,17 +56,21 @@ static int enter(const gts_granule *self)
     return GTS_LIKELY(gts_step_enter(self->all) == 0) ? 0 : refuse_running(self);
 }
 
-int gts_granule_check_idle(const gts_granule *self)
+int gts_granule_check_not_running(const gts_granule *self)
 {
-    if (self == NULL)
-        return refuse_unbound(self);
-    if (is_of_parent(self))
-        return refuse_after_fork(self);
     if (self->steps == NULL)
         return 0;
-    GTS_TRY(enter(self));
+    if (gts_step_enter(self->all) != 0)
+        return refuse_running(self);
     gts_step_leave(self->all);
     return 0;
+}
+
+int gts_granule_check_idle(const gts_granule *self)
+{
+    if (!gts_granule_is_open(self))
+        return gts_granule_refuse_closed(self);
+    return is_of_parent(self) ? refuse_after_fork(self) : gts_granule_check_not_running(self);
 }
 
 int gts_granule_run(gts_granule *self, uint32_t step)
@@ -92,8 +98,8 @@ int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
 
 static int find_array(const gts_granule *self, const char *name, uint32_t *index)
 {
-    if (self == NULL)
-        return refuse_unbound(self);
+    if (!gts_granule_is_open(self))
+        return gts_granule_refuse_closed(self);
     for (*index = 0; *index < self->descriptor->array_count; ++*index) {
         if (strcmp(self->descriptor->arrays[*index].name, name) == 0)
             return 0;

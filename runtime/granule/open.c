@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/path.h"
 #include "granule/private.h"
 #include "gtstub/program.h"
@@ -56,6 +57,19 @@ static void set_values(gts_granule *self)
     }
 }
 
+/* Closes the programs of a granule that is not bound, and frees its members. */
+static void release(gts_granule *self)
+{
+    for (uint32_t i = 0; self->programs != NULL && i < self->descriptor->program_count; ++i)
+        gts_close(&self->programs[i]);
+    gts_kept_unmap(&self->kept);
+    free(self->programs);
+    free(self->arrays);
+    free(self->is_temporary);
+    free(self->has_run);
+    free(self->values);
+}
+
 static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
 {
     gts_granule *self = calloc(1, sizeof *self);
@@ -70,7 +84,8 @@ static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
     self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
     if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->has_run == NULL ||
         self->values == NULL) {
-        gts_granule_close(&self);
+        release(self);
+        free(self);
         return NULL;
     }
     set_layouts(self);
@@ -95,7 +110,8 @@ int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folde
         status = open_program(descriptor, folder, &descriptor->programs[i], &self->programs[i]);
     if (status != 0) {
         const gts_error error = gts_own_error;
-        gts_granule_close(&self);
+        release(self);
+        free(self);
         gts_own_error = error;
         return -1;
     }
@@ -103,20 +119,28 @@ int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folde
     return 0;
 }
 
-void gts_granule_close(gts_granule **granule)
+GTS_LOCK(lock) /* of the list of closed granules */
+
+static gts_granule *last_closed;
+
+/* Makes the granule one that is refused: copies of its handle may still be used. */
+static void keep_closed(gts_granule *self, const char *name)
+{
+    *self = (gts_granule){.name = strdup(name)};
+    (void)pthread_mutex_lock(&lock);
+    self->older = last_closed;
+    last_closed = self;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+int gts_granule_close(gts_granule **granule)
 {
     gts_granule *const self = *granule;
+    if (gts_granule_is_open(self)) {
+        GTS_TRY(gts_granule_unbind(self));
+        release(self);
+        keep_closed(self, self->descriptor->name);
+    }
     *granule = NULL;
-    if (self == NULL)
-        return;
-    gts_granule_unbind(self);
-    for (uint32_t i = 0; self->programs != NULL && i < self->descriptor->program_count; ++i)
-        gts_close(&self->programs[i]);
-    gts_kept_unmap(&self->kept);
-    free(self->programs);
-    free(self->arrays);
-    free(self->is_temporary);
-    free(self->has_run);
-    free(self->values);
-    free(self);
+    return 0;
 }

@@ -27,8 +27,8 @@ typedef struct gts_granule_value {
 } gts_granule_value;
 
 struct gts_granule {
-    const gts_granule_descriptor *descriptor;
-    gts_program **programs;    /* [program_count] */
+    const gts_granule_descriptor *descriptor; /* NULL after the granule was closed */
+    gts_program **programs;                   /* [program_count] */
     gts_array *arrays;         /* [array_count], as they are now; an argument has no memory before it is bound */
     gts_granule_value *values; /* [scalar_count] */
     bool *is_temporary;        /* [array_count]: each step overwrites the array before it reads it */
@@ -40,7 +40,14 @@ struct gts_granule {
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */
     gts_hook_call *hook_calls;
+    char *name;         /* after the granule was closed: what it was called; NULL when memory ran out */
+    gts_granule *older; /* that was closed before this one */
 };
+
+static inline bool gts_granule_is_open(const gts_granule *self)
+{
+    return self != NULL && self->descriptor != NULL;
+}
 
 /*
  * Maps the arrays that the file `kept.bin` of a folder has, and sets the addresses of the kept arrays, whose other members
@@ -51,10 +58,13 @@ int gts_kept_map(gts_kept *, const gts_granule_descriptor *, const char *folder,
 void gts_kept_unmap(gts_kept *);
 
 /* Refuses a granule that is not open. */
-GTS_COLD int gts_granule_refuse_closed(void);
+GTS_COLD int gts_granule_refuse_closed(const gts_granule *);
 
 /* Refuses a granule that is not open, that a parent process has opened, or of which a step is running. */
 int gts_granule_check_idle(const gts_granule *);
+
+/* Refuses an open granule of which a step is running. */
+int gts_granule_check_not_running(const gts_granule *);
 
 /* Refuses an argument of the host. */
 #define GTS_REFUSE_GRANULE(self, array, kind, format, ...)                                                             \

@@ -34,6 +34,13 @@ int gts_step_set_error(gts_error_kind kind, const char *text)
     return -1;
 }
 
+static GTS_COLD int refuse_running(const gts_step *self)
+{
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Step '%s' is running, in another thread or because one of its functions uses it.",
+                         self->name);
+}
+
 int gts_step_enter(gts_step *self)
 {
     if (GTS_UNLIKELY(self == NULL))
@@ -42,9 +49,7 @@ int gts_step_enter(gts_step *self)
     unsigned int free = 0;
     if (GTS_LIKELY(__atomic_compare_exchange_n(&self->is_running, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         return 0;
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                         "Step '%s' is running, in another thread or because one of its functions uses it.",
-                         self->name);
+    return refuse_running(self);
 }
 
 int gts_step_check_access(const gts_step *self)
@@ -81,21 +86,25 @@ gts_step *gts_step_keep(gts_step *self)
     return self;
 }
 
-void gts_step_free(gts_step **step)
+int gts_step_free(gts_step **step)
 {
     gts_step *const self = *step;
+    if (self != NULL && __atomic_load_n(&self->references, __ATOMIC_RELAXED) == 1 &&
+        __atomic_load_n(&self->is_running, __ATOMIC_RELAXED) != 0)
+        return refuse_running(self);
     *step = NULL;
     if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
-        return;
+        return 0;
     GTS_OBSERVE(free_step, self);
     for (size_t i = 0; self->positions != NULL && i < self->count; ++i) {
         gts_unbind(&self->positions[i].call);
-        gts_step_free(&self->positions[i].role->step);
+        (void)gts_step_free(&self->positions[i].role->step); /* it runs only as a part of this one */
         free(self->positions[i].role);
     }
     free(self->positions);
     free(self->name);
     free(self);
+    return 0;
 }
 
 #define UNNAMED "unnamed"
@@ -196,7 +205,7 @@ int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_
         self->name = strdup(name);
     }
     if (self == NULL || self->name == NULL || !add_positions(self, actions, count)) {
-        gts_step_free(&self);
+        (void)gts_step_free(&self);
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be made: out of memory.", name);
     }
     *step = self;

@@ -212,7 +212,7 @@ static int run_step(const staged *calls, size_t count)
     free(actions);
     if (status == 0)
         status = gts_step_run(step);
-    gts_step_free(&step);
+    (void)gts_step_free(&step);
     return status;
 }
 

@@ -164,6 +164,31 @@ static void test_a_refused_change_changes_nothing(void)
     gts_unbind(&reader);
 }
 
+/* A function frees the step that it is in, which another step contains and keeps, and then that other step. */
+static int free_all(void *data)
+{
+    gts_step **const steps = data;
+    CHECK(gts_step_free(&steps[0]) == 0 && steps[0] == NULL);
+    gts_step *const outer = steps[1];
+    CHECK_REFUSED(gts_step_free(&steps[1]), GTS_RUNTIME_ERROR,
+                  "Step 'outer' is running, in another thread or because one of its functions uses it.");
+    CHECK(steps[1] == outer);
+    return 0;
+}
+
+static void test_a_function_that_frees_its_steps(void)
+{
+    double now[N] = {1}, new[N];
+    gts_bound_call *call = bind(now, 2, new);
+    gts_step *steps[2] = {NULL, NULL};
+    const gts_action actions[] = {{.function = free_all, .data = (void *)steps}, {.call = call}};
+    steps[0] = make("inner", actions, 2);
+    steps[1] = make_one("outer", (gts_action){.step = steps[0]});
+    gts_unbind(&call);
+    CHECK(gts_step_run(steps[1]) == 0 && new[0] == 2);
+    CHECK(gts_step_free(&steps[1]) == 0 && steps[1] == NULL);
+}
+
 /* ---- Functions ------------------------------------------------------------------------------------------------- */
 
 static void test_functions_get_arrays_as_they_are(void)
@@ -392,6 +417,7 @@ int main(int argc, char **argv)
     test_a_step_inside_two_steps();
     test_a_step_that_has_one_of_the_arrays();
     test_a_refused_change_changes_nothing();
+    test_a_function_that_frees_its_steps();
     test_functions_get_arrays_as_they_are();
     test_errors_of_inner_steps();
     test_a_change_while_an_inner_step_runs();

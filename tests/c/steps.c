@@ -374,6 +374,9 @@ static int change_while_running(void *data)
     CHECK_REFUSED(gts_step_run(step), NULL, GTS_RUNTIME_ERROR, text);
     CHECK_REFUSED(gts_step_set_scalar(step, "factor", GTS_FLOAT64, &factor), NULL, GTS_RUNTIME_ERROR, text);
     CHECK_REFUSED(gts_step_swap(step, data, data), NULL, GTS_RUNTIME_ERROR, text);
+    gts_step *copy = step;
+    CHECK_REFUSED(gts_step_free(&copy), NULL, GTS_RUNTIME_ERROR, text);
+    CHECK(copy == step);
     return 0;
 }
 

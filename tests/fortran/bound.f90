@@ -91,7 +91,7 @@ contains
     subroutine test_what_is_not_bound()
         type(gts_bound_call) :: call
         type(gts_step) :: step
-        real(c_double), allocatable :: nothing(:)
+        real(c_double), allocatable, target :: nothing(:)
         character(len=*), parameter :: UNBOUND = 'The call cannot be used: it was unbound, or never bound.', &
             FREED = 'The step cannot be used: it was freed, or never made.'
 
@@ -118,8 +118,8 @@ contains
     subroutine test_binding_anew_is_refused()
         type(gts_bound_call) :: call
         type(gts_step) :: step
-        real(c_double) :: column(LEVELS + 1)
-        real(c_double), allocatable :: nothing(:)
+        real(c_double), target :: column(LEVELS + 1)
+        real(c_double), allocatable, target :: nothing(:)
 
         call bind(call)
         call gts_step_new('s', [gts_action(call=call)], step)

@@ -269,3 +269,74 @@ def test_the_compiler_refuses(right: str, wrong: str, text: str, build_of: Calla
     build = build_of("whole", "plain")
     assert build.compiles(USER % GOOD) == ""
     assert text in build.compiles(USER % GOOD.replace(right, wrong, 1))
+
+
+BINDER = """
+subroutine user(taken, given)
+    use, intrinsic :: iso_c_binding
+    use gtstub
+    use whole_stub
+    type :: state
+        real(c_double), allocatable :: vn(:, :)
+        real(c_double), pointer :: shared(:, :)
+    end type
+    type(gts_program) :: program
+    type(gts_bound_call) :: call
+    type(state), target :: known
+    type(state) :: local
+    real(c_double), target :: taken(:, :)
+    real(c_double), intent(in), target :: given(:, :)
+    real(c_double), target :: vn(6, 4), wide(6, 8), x_0(4), out(6, 4)
+    real(c_double), allocatable, target :: allocated(:, :)
+    real(c_double), pointer :: pointer(:, :)
+    real(c_double) :: plain(6, 4)
+    real(c_float), target :: single(6, 4)
+    integer(c_int32_t), target :: table(6, 2)
+    integer(c_int32_t) :: plain_table(6, 2)
+    logical(c_bool) :: flag
+    call whole_bind(program, %s, x_0, 1, 1.0, flag, out, %s, %s, call)
+end subroutine
+"""
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        "vn",
+        "vn(6:1:-1,:)",
+        "wide(:,::2)",
+        "allocated",
+        "pointer",
+        "pointer(:,2:)",
+        "known%vn",
+        "known%shared",
+        "local%shared",
+        "taken",
+        "given",
+    ],
+)
+def test_what_can_be_bound(array: str, build_of: Callable[[str, str], Build]) -> None:
+    assert build_of("whole", "plain").compiles(BINDER % (array, array, "table")) == ""
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        ("plain", "must be a pointer"),
+        ("local%vn", "must be a pointer"),
+        ("(vn)", "must be a pointer"),
+        ("2 * vn", "must be a pointer"),
+        ("reshape(x_0, [2, 2])", "must be a pointer"),
+        ("single", "Type mismatch"),
+        ("x_0", "Rank mismatch"),
+    ],
+)
+def test_the_compiler_refuses_to_bind(array: str, text: str, build_of: Callable[[str, str], Build]) -> None:
+    """What has no address that can be kept, whether the program reads or writes it."""
+    build = build_of("whole", "plain")
+    assert text in build.compiles(BINDER % (array, "out", "table"))
+    assert text in build.compiles(BINDER % ("vn", array, "table"))
+
+
+def test_the_compiler_refuses_to_bind_a_table_without_an_address(build_of: Callable[[str, str], Build]) -> None:
+    assert "must be a pointer" in build_of("whole", "plain").compiles(BINDER % ("vn", "out", "plain_table"))

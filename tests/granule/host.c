@@ -205,6 +205,43 @@ static void again(void)
     }
 }
 
+#define CLOSED "Granule 'tiny' is not open: it was closed."
+
+static void refuse_closed(gts_granule *copy, const struct tiny_arguments *arguments)
+{
+    gts_array array;
+    refuses(tiny_run(copy, 0.5), GTS_RUNTIME_ERROR, CLOSED);
+    refuses(tiny_run(copy, 0.75), GTS_RUNTIME_ERROR, CLOSED);
+    refuses(tiny_first(copy, 0.25), GTS_RUNTIME_ERROR, CLOSED);
+    refuses(tiny_bind(copy, arguments, &HOOKS), GTS_RUNTIME_ERROR, CLOSED);
+    refuses(gts_granule_swap(copy, "u", "w"), GTS_RUNTIME_ERROR, CLOSED);
+    refuses(gts_granule_array(copy, "history", &array), GTS_RUNTIME_ERROR, CLOSED);
+    succeeds(gts_granule_unbind(copy));
+}
+
+/* Copies of the pointer to a granule that was closed, also when others are open or were closed since. */
+static void closed(void)
+{
+    input in = read_input(), other = in;
+    const struct tiny_arguments arguments = arguments_of(&in), others = arguments_of(&other);
+    gts_granule *granule = opened(), *copy = granule;
+    succeeds(tiny_bind(granule, &arguments, &HOOKS));
+    succeeds(tiny_run(granule, 0.5));
+    write_arrays(granule);
+    succeeds(gts_granule_close(&granule));
+    refuse_closed(copy, &arguments);
+    for (int i = 0; i < 2; ++i) {
+        granule = opened();
+        CHECK(granule != copy);
+        succeeds(tiny_bind(granule, &others, &HOOKS));
+        refuse_closed(copy, &arguments);
+        succeeds(gts_granule_close(&granule));
+    }
+    refuse_closed(copy, &arguments);
+    succeeds(gts_granule_close(&copy));
+    CHECK(copy == NULL);
+}
+
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
 #define REFUSED(change, kind, text)                                                                                    \
@@ -367,6 +404,7 @@ static void *use_elsewhere(void *status)
 {
     *(int *)status = tiny_run(running, 0.5);
     refuses(*(int *)status, GTS_RUNTIME_ERROR, RUNNING);
+    refuses(gts_granule_unbind(running), GTS_RUNTIME_ERROR, RUNNING);
     return NULL;
 }
 
@@ -377,6 +415,10 @@ static int use(void *data, const gts_array *arrays)
     refuses(tiny_run(running, 0.75), GTS_RUNTIME_ERROR, RUNNING);
     refuses(tiny_bind(running, &arguments, &HOOKS), GTS_RUNTIME_ERROR, RUNNING);
     refuses(gts_granule_swap(running, "u", "w"), GTS_RUNTIME_ERROR, RUNNING);
+    refuses(gts_granule_unbind(running), GTS_RUNTIME_ERROR, RUNNING);
+    gts_granule *copy = running;
+    refuses(gts_granule_close(&copy), GTS_RUNTIME_ERROR, RUNNING);
+    CHECK(copy == running);
     pthread_t thread;
     int status = 0;
     CHECK(pthread_create(&thread, NULL, use_elsewhere, &status) == 0 && pthread_join(thread, NULL) == 0);
@@ -447,6 +489,7 @@ int main(int argc, char **argv)
         {"run_wide", run_wide},
         {"two", two},
         {"again", again},
+        {"closed", closed},
         {"bad_arguments", bad_arguments},
         {"readonly", readonly},
         {"order", order},

@@ -6,11 +6,12 @@ module model
     use tiny_granule, only: tiny_t
     implicit none
     private
-    public :: arrays, read_input, bind, exchange, write_arrays, check, check_refused, hook_calls
+    public :: arrays, read_input, bind, exchange, use_granule, write_arrays, check, check_refused, hook_calls, running
 
     integer, parameter :: ROWS = 4, LEVELS = 5, EDGES = 6, VERTICES = 4, POINTS = 7
 
     integer :: hook_calls = 0
+    type(tiny_t) :: running ! for use_granule()
 
     type :: arrays
         real(c_double), allocatable :: u(:, :), w(:, :), line(:), edges(:, :), vertices(:, :)
@@ -49,7 +50,7 @@ contains
 
     subroutine bind(granule, self)
         type(tiny_t), intent(in) :: granule
-        type(arrays), intent(inout) :: self
+        type(arrays), intent(in), target :: self
 
         call granule%bind(self%u, self%w, self%line, self%edges, self%vertices, self%v2e, c_funloc(exchange), 1)
     end subroutine
@@ -71,6 +72,31 @@ contains
         w(1, :) = w(ROWS - 1, :)
         w(ROWS, :) = second
         status = 0
+    end function
+
+    ! A hook that uses the granule that has called it.
+    function use_granule(data, passed) bind(c) result(status)
+        type(c_ptr), value :: data
+        type(gts_array), intent(in) :: passed(*)
+        integer(c_int) :: status
+        type(tiny_t) :: copy
+        integer :: stat
+        character(len=500) :: errmsg
+        character(len=*), parameter :: IS_RUNNING = &
+            "Granule 'tiny' is running, in another thread or because one of its hooks uses it."
+
+        copy = running
+        call copy%run(0.5_c_double, stat, errmsg)
+        call check_refused(stat, errmsg, IS_RUNNING)
+        call copy%swap('u', 'w', stat, errmsg)
+        call check_refused(stat, errmsg, IS_RUNNING)
+        call copy%unbind(stat, errmsg)
+        call check_refused(stat, errmsg, IS_RUNNING)
+        call copy%close(stat, errmsg)
+        call check_refused(stat, errmsg, IS_RUNNING)
+        call copy%open('nowhere', stat, errmsg)
+        call check_refused(stat, errmsg, IS_RUNNING)
+        status = exchange(data, passed)
     end function
 
     subroutine write_arrays(unit, granule)
@@ -102,7 +128,8 @@ end module
 program host
     use, intrinsic :: iso_c_binding, only: c_double, c_funloc, c_null_funptr
     use gtstub, only: gts_runtime_error, gts_type_error, gts_value_error
-    use model, only: arrays, bind, check, check_refused, exchange, hook_calls, read_input, write_arrays
+    use model, only: arrays, bind, check, check_refused, exchange, hook_calls, read_input, running, use_granule, &
+        write_arrays
     use tiny_granule, only: tiny_t
     implicit none
     character(len=500) :: scenario, folder, input, output
@@ -120,6 +147,10 @@ program host
         call again()
     case ('refusals')
         call refusals()
+    case ('hooks')
+        call hooks()
+    case ('closed')
+        call closed()
     case ('stops')
         call stops()
     case default
@@ -130,7 +161,7 @@ contains
 
     subroutine run()
         type(tiny_t) :: granule
-        type(arrays) :: own
+        type(arrays), target :: own
 
         call read_input(input, own)
         call granule%open(folder)
@@ -155,7 +186,7 @@ contains
     ! A granule that is opened again begins from the file; open() closes what is open.
     subroutine again()
         type(tiny_t) :: granule
-        type(arrays) :: own
+        type(arrays), target :: own
         integer :: i
 
         do i = 1, 2
@@ -170,8 +201,8 @@ contains
 
     subroutine refusals()
         type(tiny_t) :: granule
-        type(arrays) :: own, other
-        real(c_double), allocatable :: missing(:, :)
+        type(arrays), target :: own, other
+        real(c_double), allocatable, target :: missing(:, :)
         real(c_double), pointer :: pointer(:)
         integer :: stat
         character(len=500) :: errmsg
@@ -228,6 +259,50 @@ contains
         call check(stat == 0, 'the earlier binding runs')
         call write_arrays(unit, granule)
         call granule%close()
+    end subroutine
+
+    subroutine hooks()
+        type(arrays), target :: own
+
+        call read_input(input, own)
+        call running%open(folder)
+        call running%bind(own%u, own%w, own%line, own%edges, own%vertices, own%v2e, c_funloc(use_granule), 1)
+        call running%run(0.5_c_double)
+        call check(hook_calls == 1, 'the hook was called')
+        call write_arrays(unit, running)
+        call running%close()
+    end subroutine
+
+    subroutine closed()
+        type(tiny_t) :: granule, copy
+        type(arrays), target :: own
+        real(c_double), pointer :: matrix(:, :)
+        integer :: stat
+        character(len=500) :: errmsg
+        character(len=*), parameter :: WAS_CLOSED = "Granule 'tiny' is not open: it was closed."
+
+        call read_input(input, own)
+        call granule%open(folder)
+        call bind(granule, own)
+        call granule%run(0.5_c_double)
+        call write_arrays(unit, granule)
+        copy = granule
+        call granule%close(stat)
+        call check(stat == 0, 'close')
+        call copy%run(0.5_c_double, stat, errmsg)
+        call check_refused(stat, errmsg, WAS_CLOSED)
+        call copy%bind(own%u, own%w, own%line, own%edges, own%vertices, own%v2e, c_funloc(exchange), 1, stat=stat, &
+            errmsg=errmsg)
+        call check_refused(stat, errmsg, WAS_CLOSED)
+        call copy%swap('u', 'w', stat, errmsg)
+        call check_refused(stat, errmsg, WAS_CLOSED)
+        nullify (matrix)
+        call copy%get('work', matrix, stat, errmsg)
+        call check_refused(stat, errmsg, WAS_CLOSED)
+        call copy%unbind(stat)
+        call check(stat == 0, 'unbind')
+        call copy%close(stat)
+        call check(stat == 0, 'close again')
     end subroutine
 
     subroutine stops()

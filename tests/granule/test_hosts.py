@@ -134,6 +134,7 @@ def host(request: pytest.FixtureRequest, tiny: Exported, tmp_path_factory: pytes
         ("run_wide", run_all),
         ("two", lambda: ran(2) + ran(1) + ran(2)),
         ("again", lambda: ran(1) + ran(1)),
+        ("closed", lambda: ran(1)),
         ("bad_arguments", lambda: ran(1)),
         ("readonly", lambda: ran(1)),
         ("order", lambda: ran(1)),
@@ -287,15 +288,17 @@ def test_code_of_another_version_of_the_binary_interface(tiny: Exported, tmp_pat
 # --- Fortran ----------------------------------------------------------------------------------------------------------
 
 
+MODULE_FILES = [FOLDER / "fortran" / f"{module}.f90" for module in MODULES]
+
+
 def build_fortran_host(tiny: Exported, folder: Path, *flags_of_c: str | Path) -> Path:
     flags = ("-g", "-O1", "-Wall", "-Wextra", "-Werror")
     code = tiny.folder / "tiny_granule.c"
-    modules = [FOLDER / "fortran" / f"{module}.f90" for module in MODULES]
     runtime = LIBRARIES / SONAME
     for command in (
         ("gcc", *WARNINGS, *flags, "-DGTS_FORTRAN", "-I", INCLUDE, *flags_of_c, "-c", code, "-o", "tiny_granule.o"),
         (
-            *("gfortran", "-std=f2018", "-fcheck=all", *flags, *modules, tiny.folder / "tiny_granule.f90"),
+            *("gfortran", "-std=f2018", "-fcheck=all", *flags, *MODULE_FILES, tiny.folder / "tiny_granule.f90"),
             *(HERE / "host.f90", "tiny_granule.o", runtime, f"-Wl,-rpath,{runtime.parent}", "-o", "host"),
         ),
     ):
@@ -316,7 +319,14 @@ def run_fortran(host: Path, scenario: str, folder: Path, *files: Path) -> subpro
 
 @needs("gfortran")
 @pytest.mark.parametrize(
-    ("scenario", "expected"), [("run", run_all), ("again", lambda: ran(1) + ran(1)), ("refusals", lambda: ran(1))]
+    ("scenario", "expected"),
+    [
+        ("run", run_all),
+        ("again", lambda: ran(1) + ran(1)),
+        ("refusals", lambda: ran(1)),
+        ("hooks", lambda: ran(1)),
+        ("closed", lambda: ran(1)),
+    ],
 )
 def test_fortran_host(
     fortran_host: Path, tiny: Exported, scenario: str, expected: Callable[[], bytes], tmp_path: Path
@@ -332,6 +342,47 @@ def test_fortran_host(
     done = run_fortran(fortran_host, scenario, tiny.folder, given, written)
     assert done.returncode == 0, done.stdout + done.stderr
     assert written.read_bytes() == expected()
+
+
+USER = """
+subroutine user(granule, hook)
+    use, intrinsic :: iso_c_binding
+    use tiny_granule
+    type(tiny_t) :: granule
+    type(c_funptr) :: hook
+    real(c_double), target :: u(4, 5), w(4, 5), line(7), edges(6, 5), vertices(4, 5)
+    real(c_double) :: plain(4, 5)
+    integer(c_int32_t), target :: v2e(4, 2)
+    call granule%%bind(%s, hook, 1)
+end subroutine
+"""
+
+GOOD = "u, w, line, edges, vertices, v2e"
+
+
+@needs("gfortran")
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("u,", "plain,"),  # written
+        ("u,", "(u),"),
+        ("edges", "2 * edges"),  # not written
+        ("edges", "(edges)"),
+        ("v2e", "v2e + 1"),
+    ],
+)
+def test_the_compiler_refuses_to_bind_what_has_no_address(
+    right: str, wrong: str, tiny: Exported, tmp_path: Path
+) -> None:
+    errors = []
+    for arguments in (GOOD, GOOD.replace(right, wrong, 1)):
+        (tmp_path / "user.f90").write_text(USER % arguments, encoding="utf-8")
+        sources = (*MODULE_FILES, tiny.folder / "tiny_granule.f90", "user.f90")
+        command = list(map(str, ("gfortran", "-std=f2018", "-fsyntax-only", *sources)))
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        errors.append(done.stderr)
+    assert errors[0] == ""
+    assert "must be a pointer" in errors[1]
 
 
 @needs("gfortran")

@@ -98,13 +98,12 @@ def _type(dtype: DType) -> str:
 
 
 def _argument(array: GranuleArray) -> FortranArgument:
-    intent = "inout" if array.written else "in"
     axes = ", ".join(":" * len(array.shape))
     sizes = ", ".join(f"{dim}: {size}" if dim else f"{size}" for dim, size in zip(array.dims, array.shape, strict=True))
-    attributes, name = f"{_type(array.dtype)}, intent({intent}), target ::", f"{array.name}({axes})"
+    attributes, name = f"{_type(array.dtype)}, pointer, intent(in) ::", f"{array.name}({axes})"
     is_long = len(attributes) + len(name) > LONGEST_DECLARATION
     return FortranArgument(
         array.name,
         f"{attributes}{f' &{chr(10)}{16 * chr(32)}' if is_long else ' '}{name}",
-        f"[{sizes}]{', a table' if array.is_table else ''}",
+        f"[{sizes}]{', a table' if array.is_table else ''}{', written' if array.written else ''}",
     )

@@ -16,12 +16,15 @@
  * Whether the descriptor of an array was made by the compiler whose ISO_Fortran_binding.h is included here. In all
  * compilers a descriptor begins with `base_addr`, `elem_len` and `version`; the other members are in an order of their
  * own, and compilers that differ may have the same version. Intel and NAG order an axis as extent, stride, lower bound.
- * Their lower bound, which is 0 in an argument, would be the stride here, and no axis has the stride 0, unless one before
- * it is empty.
+ * Their lower bound would be the stride here. It is 0 in an argument, and most often 1 in a pointer, but elements are as
+ * far apart as they are long, unless an axis before is empty.
  */
 static inline bool gts_fortran_is_native(const CFI_cdesc_t *found)
 {
-    return found->version == CFI_VERSION && (found->rank == 0 || found->dim[0].sm != 0);
+    if (found->version != CFI_VERSION || found->rank == 0)
+        return found->version == CFI_VERSION;
+    const CFI_index_t stride = found->dim[0].sm;
+    return (uint64_t)(stride < 0 ? -stride : stride) >= found->elem_len;
 }
 
 /* The Fortran type of a dtype. Fortran has no unsigned integers: a signed one of the same size takes their place. */

@@ -53,16 +53,19 @@ GTS_EXPORT int gts_granule_array(const gts_granule *granule, const char *name, g
 /**
  * Forgets the arguments and hooks, whose memory the host may then free. Kept arrays keep their values.
  *
- * @param granule  not running; need not be bound, and may be NULL
+ * @param granule  need not be bound, and may be closed or NULL. If it is running, it is refused: a hook cannot unbind it
+ * @return 0 or -1; then nothing has changed
  */
-GTS_EXPORT void gts_granule_unbind(gts_granule *granule);
+GTS_EXPORT int gts_granule_unbind(gts_granule *granule);
 
 /**
- * Closes the programs and frees the kept arrays.
+ * Closes the programs and frees the kept arrays. A copy of the pointer is refused afterwards. So that this can be said, a
+ * few hundred bytes of the granule stay.
  *
- * @param granule  not running; becomes NULL, and may be NULL
+ * @param granule  becomes NULL after success, and may be NULL. If it is running, it is refused: a hook cannot close it
+ * @return 0 or -1; then nothing has changed
  */
-GTS_EXPORT void gts_granule_close(gts_granule **granule);
+GTS_EXPORT int gts_granule_close(gts_granule **granule);
 
 #ifdef __cplusplus
 }

@@ -159,9 +159,11 @@ GTS_EXPORT int gts_step_swap(gts_step *step, const void *a, const void *b);
  * Frees a step, and what it alone has kept: bound calls that were unbound, and steps that were freed. A step that contains
  * it keeps it until it is freed itself.
  *
- * @param step  not running; becomes NULL, and may be NULL
+ * @param step  becomes NULL after success, and may be NULL. If it is running, and no other step contains it, it is
+ *              refused: a function of the step cannot free it
+ * @return 0, or -1 with the error in gts_last_error(NULL); then the step is as before
  */
-GTS_EXPORT void gts_step_free(gts_step **step);
+GTS_EXPORT int gts_step_free(gts_step **step);
 
 #ifdef __cplusplus
 }

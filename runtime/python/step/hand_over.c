@@ -162,7 +162,7 @@ PyObject *gts_py_hand_over(PyObject *module, PyObject *args)
 static void free_taken(gts_step *step)
 {
     PyObject *const owner = step->owner;
-    gts_step_free(&step);
+    (void)gts_step_free(&step);
     Py_DECREF(owner);
 }
 

@@ -223,7 +223,7 @@ static void dealloc(PyObject *object)
     gts_py_step *const self = (gts_py_step *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    gts_step_free(&self->step);
+    (void)gts_step_free(&self->step);
     Py_XDECREF(self->actions);
     gts_py_free(object);
 }
@@ -280,7 +280,7 @@ static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closur
         note_programs(self);
     }
     gts_step_leave(self->step);
-    gts_step_free(&step);
+    (void)gts_step_free(&step);
     Py_DECREF(old_actions); /* the last, because a finalizer may run the step */
     return status;
 }

@@ -71,11 +71,19 @@ class Argument:
 
     @property
     def declaration(self) -> str:
-        """The declaration in the module: `real(c_double), intent(in) :: vn(:, :)`."""
-        if not self.dims:
-            return f"{self.type}({self.kind}), value :: {self.name}"
-        intent = "inout" if self.written else "in"
-        return f"{self.type}({self.kind}), intent({intent}) :: {self.name}{self.dims}"
+        """The declaration in the procedure that calls: `real(c_double), intent(in) :: vn(:, :)`."""
+        return self._declared(f"intent({'inout' if self.written else 'in'})")
+
+    @property
+    def bound_declaration(self) -> str:
+        """
+        The declaration in the procedure that binds: `real(c_double), pointer, intent(in) :: vn(:, :)`. A pointer
+        dummy takes targets and pointers, whose addresses may be kept. Compilers refuse all else.
+        """
+        return self._declared("pointer, intent(in)")
+
+    def _declared(self, attributes: str) -> str:
+        return f"{self.type}({self.kind}), {attributes if self.dims else 'value'} :: {self.name}{self.dims}"
 
 
 @dataclasses.dataclass(frozen=True)
