@@ -22,6 +22,7 @@ from gtstub import settings
 from gtstub.building.lazy import LazyBuild
 from gtstub.building.progress import builds as shown_builds
 from gtstub.building.waiting import Waiter, Watch
+from gtstub.building.workers import workers
 from gtstub.cache.claims import FAILURES, LOWERING
 from gtstub.cache.entry import Entry
 from gtstub.cache.trust import make_directory
@@ -221,7 +222,7 @@ def wait_for(builds: Mapping[Future[Any], str]) -> None:
             )
     if all(build.done() for build in builds):
         return
-    with spans.span("wait", f"builds of {', '.join(dict.fromkeys(builds.values()))}"), shown_builds.shown():
+    with spans.span("wait", f"builds of {', '.join(dict.fromkeys(builds.values()))}"), workers.shown():
         _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
         for build in pending:
             begun = build.build or build if isinstance(build, LazyBuild) else build

@@ -2,7 +2,8 @@
 A pool of worker processes that build variants of programs. Each worker imports gt4py once, which takes seconds, and
 then runs one job after another.
 
-If a worker is killed, for example because memory runs out, only its job fails, and a new worker replaces it.
+If a worker is killed, for example because memory runs out, only its job fails, and a new worker replaces it. If it was
+idle, no job fails.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gtstub import settings
 from gtstub.building.jobs import Job, failed
 from gtstub.building.outcome import Outcome
 from gtstub.building.progress import builds
-from gtstub.building.worker import State, Worker
+from gtstub.building.worker import State, Worker, interrupt
 from gtstub.errors import reason
 
 ENVIRONMENT = {
@@ -35,11 +36,16 @@ type Work[R] = Callable[[Job], R | Outcome]
 
 @dataclasses.dataclass
 class _Employed:
-    """A worker with its log, and the job that it has."""
+    """
+    A worker with its log, and its job. `has_begun` says whether it runs this job, `has_served` whether it has finished
+    one before: a worker that cannot even start is not replaced.
+    """
 
     worker: Worker
     log: Path
     job: Job | None = None
+    has_begun: bool = False
+    has_served: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,10 +91,8 @@ class Pool:
         self._logs = tempfile.TemporaryDirectory(prefix="gtstub-build-")
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for each in self._workers:
-            if each.job is not None:
-                each.worker.interrupt()
+    def __exit__(self, kind: object, *_: object) -> None:
+        interrupt([each.worker for each in self._workers if kind is not None or each.job is not None])
         for each in self._workers:
             each.worker.end()
         self._logs.cleanup()
@@ -99,35 +103,42 @@ class Pool:
         while waiting or any(each.job for each in self._workers):
             if waiting and len(self._workers) < self._most:
                 self._workers.append(_start(Path(self._logs.name)))
-            for each in list(self._workers):
-                if each.job is None and waiting:
-                    job = waiting.popleft()
-                    yield job, None
+            for each in [each for each in self._workers if each.job is None]:
+                if waiting:
+                    each.job, each.has_begun = waiting.popleft(), False
+                    yield each.job, None
                     try:
-                        each.worker.send(work, job)
-                    except OSError:  # It was killed while it had nothing to do.
-                        self._workers.remove(each)
-                        yield job, failed(job, each.worker.cause_of_exit(each.log))
-                        continue
-                    each.job = job
-            if waiting and len(self._workers) < self._most:
-                continue
+                        each.worker.send(work, each.job)
+                    except OSError:
+                        yield from self._lose(each, waiting)
             busy = {each.worker.pipe: each for each in self._workers if each.job}
+            if not busy or (waiting and len(self._workers) < self._most):
+                continue
             for pipe in connection.wait(list(busy)):
                 each = busy[pipe]  # type: ignore[index]
                 assert each.job is not None
                 try:
                     reply = each.worker.receive()
                 except (EOFError, ConnectionError):
-                    self._workers.remove(each)
-                    yield each.job, failed(each.job, each.worker.cause_of_exit(each.log))
+                    yield from self._lose(each, waiting)
                     continue
                 if reply.state == "news":
                     builds.note(dataclasses.replace(reply.value, label=each.job.label))
+                each.has_begun = True
                 if reply.state in ("begun", "news"):
                     continue
-                job, each.job = each.job, None
+                job, each.job, each.has_served = each.job, None, True
                 yield job, reply.value if reply.state == "done" else failed(job, reason(reply.value))
+
+    def _lose(self, lost: _Employed, waiting: deque[Job]) -> Iterator[tuple[Job, Outcome]]:
+        """Another worker gets the job of a worker that was killed while it had nothing to do. Other jobs fail."""
+        self._workers.remove(lost)
+        assert lost.job is not None
+        if lost.has_served and not lost.has_begun:
+            lost.worker.end()
+            waiting.appendleft(lost.job)
+        else:
+            yield lost.job, failed(lost.job, lost.worker.cause_of_exit(lost.log))
 
 
 def _start(logs: Path) -> _Employed:
@@ -135,4 +146,4 @@ def _start(logs: Path) -> _Employed:
     here = State.now()
     environment = {name: value for name, value in here.environment.items() if name != settings.FV3_MODE}
     state = dataclasses.replace(here, environment=environment | ENVIRONMENT)
-    return _Employed(Worker.start(state, has_group=True, log=log), log)
+    return _Employed(Worker.start(state, log=log), log)

@@ -12,7 +12,6 @@ others about those that they make themselves. A worker prints none: it sends its
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import logging
@@ -25,7 +24,6 @@ from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, Literal
 
 from gtstub import ranks, settings
-from gtstub.building.lazy import FollowingBuild
 from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, reason
 from gtstub.util.console import make_bar
@@ -245,22 +243,6 @@ def print_line(text: str) -> None:
             # One write, so that lines of threads and processes do not mix.
             sys.stderr.write(f"gtstub: {rank}{visible(text)}\n")
             sys.stderr.flush()
-
-
-class ShownBuild(FollowingBuild):
-    """The future of a build. While a thread waits for it, a terminal shows the progress of all builds."""
-
-    def result(self, timeout: float | None = None) -> Any:
-        if not self.done():
-            with builds.shown():
-                concurrent.futures.wait([self], timeout)
-        return super().result(0)
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        if not self.done():
-            with builds.shown():
-                concurrent.futures.wait([self], timeout)
-        return super().exception(0)
 
 
 def _ended(build: _Build, error: BaseException | None, entry: Any) -> str:

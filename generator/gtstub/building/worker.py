@@ -17,8 +17,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from multiprocessing import Pipe, connection, spawn
 from pathlib import Path
 from typing import Any, Literal
@@ -33,8 +34,8 @@ from gtstub.errors import CacheError
 PATIENCE = 5.0
 """Seconds that a worker has to exit before it is killed."""
 
-INTERRUPTED = (128 + signal.SIGINT, -signal.SIGINT)
-"""The exit status of a worker that was interrupted, and that of one that had not begun to serve."""
+GRACE = 1.0
+"""Seconds that workers have to remove their files after an interrupt, before they are killed."""
 
 _is_worker = False
 
@@ -86,14 +87,16 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Worker:
-    """A worker process. `has_group` says whether it leads a process group, with its compilers."""
+    """
+    A worker process. It leads a session, which contains its compilers: Ctrl-C in a terminal interrupts only the process
+    that started it, which then ends all of them.
+    """
 
     process: subprocess.Popen[bytes]
     pipe: connection.Connection[Any, Any]
-    has_group: bool
 
     @classmethod
-    def start(cls, state: State, *, has_group: bool, idle: float | None = None, log: Path | None = None) -> Worker:
+    def start(cls, state: State, *, idle: float | None = None, log: Path | None = None) -> Worker:
         """
         Starts a worker, which exits after `idle` seconds without a call, and writes stdout and stderr into `log` if
         that is given.
@@ -121,9 +124,9 @@ class Worker:
                     pass_fds=[theirs.fileno()],
                     env=state.environment,
                     cwd=state.directory,
-                    start_new_session=has_group,
+                    start_new_session=True,
                 )
-        return cls(process, ours, has_group)
+        return cls(process, ours)
 
     def send(self, function: Callable[..., Any], /, *args: Any, main: bool = False, **kwargs: Any) -> None:
         """
@@ -147,10 +150,6 @@ class Worker:
                 builds.note(reply.value)
         return reply
 
-    def interrupt(self) -> None:
-        """Ends the call of the worker, and so the worker."""
-        self._kill(signal.SIGTERM)
-
     def end(self) -> None:
         """Ends the worker, which is not to have a call, and waits for its end."""
         with contextlib.suppress(OSError), _without_sigpipe():
@@ -169,20 +168,27 @@ class Worker:
         lines = log.read_text(errors="replace").splitlines() if log is not None and log.exists() else []
         return f"its build process ended with exit status {code}{': ' + lines[-1] if lines else ''}"
 
-    def _wait(self) -> None:
+    def _wait(self, patience: float = PATIENCE) -> None:
         try:
-            self.process.wait(PATIENCE)
+            self.process.wait(patience)
         except subprocess.TimeoutExpired:
             self._kill(signal.SIGKILL)
             self.process.wait()
-        if self.has_group:
-            self._kill(signal.SIGKILL)  # compilers that go on
+        self._kill(signal.SIGKILL)  # compilers that go on
 
     def _kill(self, number: signal.Signals) -> None:
-        if self.has_group:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
         self.process.send_signal(number)
+
+
+def interrupt(workers: Collection[Worker]) -> None:
+    """Ends the calls of workers, the workers, and their compilers. Takes at most `GRACE` seconds."""
+    for worker in workers:
+        worker._kill(signal.SIGTERM)
+    deadline = time.monotonic() + GRACE
+    for worker in workers:
+        worker._wait(max(0.0, deadline - time.monotonic()))
 
 
 def _main_module() -> dict[str, Any] | None:
@@ -221,8 +227,8 @@ def serve(pipe: int, parent: int, idle: float | None) -> None:
                 send(_run(call))
     except (EOFError, ConnectionError):
         return
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED[0])
+    except KeyboardInterrupt:  # from `end_with_parent`
+        sys.exit(128 + signal.SIGINT)
 
 
 def _run(call: bytes) -> Reply:

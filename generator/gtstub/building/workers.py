@@ -15,13 +15,14 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from threading import current_thread
 from typing import Any
 
+from gtstub.building.lazy import FollowingBuild
 from gtstub.building.progress import builds
-from gtstub.building.worker import INTERRUPTED, Reply, State, Worker, is_worker
+from gtstub.building.worker import Reply, State, Worker, interrupt, is_worker
 from gtstub.errors import CompilationError
 
 IDLE = 60.0
@@ -108,25 +109,30 @@ class Workers:
                 self._waiting.appendleft(job)
 
     def wait(self) -> None:
-        """Waits for all calls and the threads that wait for them. If that is interrupted, it cancels them."""
+        """Waits for all calls and the threads that wait for them. An interrupt cancels them."""
+        with self.shown():
+            while others := [each for each in self._threads if each.is_alive() and each is not current_thread()]:
+                others[0].join()
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Shows the progress of builds while the block waits for some of them. An interrupt cancels all calls."""
         try:
             with builds.shown():
-                while others := [each for each in self._threads if each.is_alive() and each is not current_thread()]:
-                    others[0].join()
+                yield
         except KeyboardInterrupt:
             self.cancel()
             raise
 
     def cancel(self) -> None:
-        """Cancels the calls that wait, and ends those that run."""
+        """Cancels the calls that wait, and ends those that run, with their workers and compilers."""
         with self._lock:
             waiting, busy = list(self._waiting), list(self._busy)
             self._waiting.clear()
             self._cancellations += 1
         for job in waiting:
             job.future.set_exception(CompilationError(CANCELLED))
-        for worker in busy:
-            worker.interrupt()
+        interrupt(busy)
 
     def end(self) -> None:
         """Ends the workers without work."""
@@ -176,11 +182,11 @@ class Workers:
         if employed is not None:
             employed.worker.end()
         for main in (False, True):
-            worker = Worker.start(job.needs[0], has_group=False, idle=IDLE)
+            worker = Worker.start(job.needs[0], idle=IDLE)
             try:
                 reply = self._call(worker, job, first=True, main=main)
             except (EOFError, OSError):
-                raise self._lost(worker) from None
+                raise self._lost(worker, job) from None
             if reply.state != "unfit" or main:
                 break
             worker.end()
@@ -194,7 +200,7 @@ class Workers:
             if not is_cancelled:
                 self._busy.add(worker)
         if is_cancelled:
-            worker.end()
+            interrupt([worker])
             raise CompilationError(CANCELLED)
         try:
             if first:
@@ -208,22 +214,38 @@ class Workers:
             try:
                 return worker.receive_result()
             except (EOFError, OSError):
-                raise self._lost(worker) from None
+                raise self._lost(worker, job) from None
         finally:
             with self._lock:
                 self._busy.discard(worker)
 
-    def _lost(self, worker: Worker) -> CompilationError:
-        """The error of a worker that has ended. One that was interrupted was so together with all others."""
+    def _lost(self, worker: Worker, job: _Job) -> CompilationError:
+        """The error of a call whose worker has ended."""
         cause = worker.cause_of_exit()
-        if worker.process.returncode in INTERRUPTED:
-            self.cancel()
-            cause = "it was interrupted"
+        if job.cancellations != self._cancellations:
+            return CompilationError(CANCELLED)
         return CompilationError(f"A program could not be built: {cause}.")
 
 
 workers = Workers()
 """Those of this process."""
+
+
+class ShownBuild(FollowingBuild):
+    """The future of a build. While a thread waits for it, a terminal shows the progress of all builds."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        self._wait(timeout)
+        return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._wait(timeout)
+        return super().exception(0)
+
+    def _wait(self, timeout: float | None) -> None:
+        if not self.done():
+            with workers.shown():
+                wait([self], timeout)
 
 
 @functools.cache
@@ -236,5 +258,7 @@ def _end_at_exit() -> None:
     """Waits for all builds, but not if the process was interrupted. Leaves no worker."""
     if isinstance(getattr(sys, "last_exc", None), KeyboardInterrupt):
         workers.cancel()
-    workers.wait()
-    workers.end()
+    try:
+        workers.wait()
+    finally:
+        workers.end()

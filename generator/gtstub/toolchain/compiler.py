@@ -44,7 +44,11 @@ class StubBuild:
 
     def wait(self) -> None:
         """Returns when the library exists. If the compiler fails, keeps the C file and raises ToolchainError."""
-        message, _ = self._process.communicate()
+        try:
+            message, _ = self._process.communicate()
+        except BaseException:  # KeyboardInterrupt, for example
+            self.cancel()
+            raise
         if self._process.returncode != 0:
             raise ToolchainError(
                 f"The C compiler '{self._compiler}' refused the stub '{self._keep()}' "

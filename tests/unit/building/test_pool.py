@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from gtstub.building.jobs import Job
 from gtstub.building.outcome import Outcome
 from gtstub.building.pool import Pool
@@ -14,18 +16,27 @@ def number_of_process(_: Job) -> int:
     return os.getpid()
 
 
-def test_a_worker_that_is_killed_while_it_has_nothing_to_do_costs_one_job() -> None:
-    """The others are done by a new worker."""
-    jobs = [Job(f"module:program_{number}", "", {}) for number in range(3)]
+def end_now(_: Job) -> int:
+    os._exit(3)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_idle_worker_that_is_killed_is_replaced_and_costs_no_job(count: int) -> None:
+    jobs = [Job(f"module:program_{number}", "", {}) for number in range(count)]
     with Pool(1) as pool:
         (pid,) = {result for _, result in pool.run(jobs[:1], number_of_process) if result is not None}
         assert isinstance(pid, int)
         os.kill(pid, signal.SIGKILL)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        results = {job.program: result for job, result in pool.run(jobs, number_of_process) if result is not None}
-    failed = [result for result in results.values() if isinstance(result, Outcome)]
-    assert [each.error for each in failed] == [
-        "'.', line None: Program 'program_0' could not be built: SIGKILL killed its build process, perhaps because"
-        " memory ran out."
-    ]
-    assert {type(results[f"program_{number}"]) for number in (1, 2)} == {int}
+        results = [(job, result) for job, result in pool.run(jobs, number_of_process) if result is not None]
+    assert [job for job, _ in results] == jobs
+    assert len({result for _, result in results}) == 1
+    assert pid not in {result for _, result in results}
+
+
+def test_a_job_whose_worker_ends_is_not_repeated() -> None:
+    jobs = [Job(f"module:program_{number}", "", {}) for number in range(2)]
+    with Pool(1) as pool:
+        assert len(list(pool.run(jobs, number_of_process))) == 4
+        results = [result for _, result in pool.run(jobs, end_now) if result is not None]
+    assert [isinstance(each, Outcome) and each.state for each in results] == ["failed", "failed"]

@@ -20,9 +20,10 @@ import pytest
 
 from gtstub import ranks
 from gtstub.building import progress
-from gtstub.building.progress import Builds, News, ShownBuild
+from gtstub.building.progress import Builds, News
 from gtstub.building.waiting import build_once
 from gtstub.building.worker import State, Worker
+from gtstub.building.workers import ShownBuild
 from gtstub.cache.claims import claiming
 from gtstub.cache.store import Cache
 from gtstub.errors import CompilationError, ConfigError
@@ -248,7 +249,7 @@ def tell(key: str) -> str:
 
 
 def test_the_news_of_a_worker_reach_the_process_that_it_works_for(capfd: pytest.CaptureFixture[str]) -> None:
-    worker = Worker.start(State.now(), has_group=False)
+    worker = Worker.start(State.now())
     try:
         worker.send(tell, "prog-0123")
         assert worker.receive_result().value == "prog-0123"
@@ -306,7 +307,8 @@ def run(script: str, folder: Path) -> list[str]:
 
 ON_A_TERMINAL = """
 import atexit, time
-from gtstub.building.progress import News, ShownBuild, builds
+from gtstub.building.progress import News, builds
+from gtstub.building.workers import ShownBuild
 from concurrent.futures import Future
 
 for name in ("first", "second"):

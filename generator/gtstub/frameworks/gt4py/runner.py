@@ -18,8 +18,8 @@ from gt4py.next.otf import runners
 from gtstub.building.orphans import end_with_parent
 from gtstub.building.own_errors import trim
 from gtstub.building.pending import done
-from gtstub.building.progress import ShownBuild, builds
-from gtstub.building.workers import workers
+from gtstub.building.progress import builds
+from gtstub.building.workers import ShownBuild, workers
 from gtstub.frameworks.gt4py.internals import ExecutorRunner, ProcessSettings, prepare_workers, process_settings
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 
@@ -53,7 +53,7 @@ class FindingRunner:
         key = found.request.key
         builds.queue(key)
         try:
-            with builds.shown():  # for a runner that builds at once
+            with workers.shown():  # for a runner that builds at once
                 future = self._submit(task, found)
         except BaseException as error:
             builds.end(key, error)
