@@ -35,6 +35,10 @@ class ContradictionError(PlanError):
         self.symbol = symbol
 
 
+class SourceError(GtstubError):
+    """The source of a function has changed since its import."""
+
+
 class ToolchainError(GtstubError):
     """There is no C compiler, or it rejected a stub."""
 

@@ -39,7 +39,13 @@ FRAMEWORKS = set(
 )
 """Imported by frameworks/ alone."""
 
-ORDER_INSIDE_FRAMEWORKS = ("build_worker icon4py ndsl", "gt4py", "dace", "resolve hooks mpi", "framework versions")
+ORDER_INSIDE_FRAMEWORKS = (
+    "build_worker icon4py ndsl",
+    "gt4py",
+    "dace",
+    "resolve hooks mpi",
+    "framework versions sources",
+)
 """As ORDER, for the folders and files of frameworks/."""
 
 IMPORTED_INSIDE_FRAMEWORKS = {

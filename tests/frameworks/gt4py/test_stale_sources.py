@@ -20,7 +20,7 @@ from gt4py.next import GridType
 from gt4py.next.backend import DEFAULT_TRANSFORMS
 from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
-from gtstub.errors import CacheError
+from gtstub.errors import CacheError, SourceError
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py.stages import LoweredProgramDef
 from tests.frameworks.gt4py.test_stages import I, concrete
@@ -122,14 +122,19 @@ def test_constant_that_is_bound_again_does_not_change_an_operator(backend: plugi
     assert key(backend, fresh().scale) != before[0]
 
 
-def test_program_is_as_its_file_is_now(backend: plugin.StubBackend, model: Path) -> None:
-    """gt4py parses a program again when it is compiled."""
+def test_program_whose_file_was_edited_is_refused(backend: plugin.StubBackend, model: Path) -> None:
+    """gt4py parses a program again when it is compiled, but Python runs what it was."""
     old = fresh()
     before = key(backend, old.scale)
+    edit(model / "model.py", "    scaled(a", "    # more\n    scaled(a")
+    assert key(backend, old.scale) == before
     edit(model / "model.py", "out=out", "out=out[1:]")
-    after = key(backend, old.scale)
-    assert after != before
-    assert after == key(backend, fresh().scale)
+    for use in (key, result):
+        with pytest.raises(SourceError, match=r"^Program 'scale' cannot be compiled: .* has changed since the import"):
+            use(backend, old.scale)
+    assert key(backend, fresh().scale) != before
+    edit(model / "model.py", "out=out[1:]", "out=out")
+    assert key(backend, old.scale) == before
 
 
 def test_program_is_lowered_as_its_key_says_if_its_file_changes_in_between(
@@ -276,12 +281,14 @@ def test_nothing_is_built_where_hooks_or_environment_are_others(
     assert backend.request(inp).key != before
 
 
-def test_field_operator_called_directly_is_as_its_file_is_now(backend: plugin.StubBackend, model: Path) -> None:
+def test_field_operator_that_is_called_directly_and_whose_file_was_edited_is_refused(
+    backend: plugin.StubBackend, model: Path
+) -> None:
     fresh()
     ops = sys.modules["ops"]
     before = key(backend, ops._scaled)
     edit(model / "ops.py", "1.0 * grid", "2.5 * grid")
-    after = key(backend, ops._scaled)
-    assert after != before
+    with pytest.raises(SourceError, match="the source of '_scaled' at "):
+        key(backend, ops._scaled)
     fresh()
-    assert key(backend, sys.modules["ops"]._scaled) == after
+    assert key(backend, sys.modules["ops"]._scaled) != before

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,13 @@ from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.readings import Passed, Reading
-from gtstub.frameworks.dace.recording import recording
+from gtstub.frameworks.dace.recording import Recorder, recording
 from gtstub.frameworks.dace.results import allocator
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.structures import with_members
 from gtstub.frameworks.dace.values import copy_of
 from gtstub.frameworks.dace.words import words_of_dace
+from gtstub.frameworks.sources import check_source
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
@@ -210,11 +212,11 @@ def parse_variant(
     Parses a program, unless it was `compiled` already. `args` and `kwargs` are the arguments of the `call` without
     those that are None by default.
 
-    Raises SignatureError and PlanError for what no stub can carry, TypeError for unknown names of arguments, and the
-    errors of DaCe.
+    Raises SignatureError and PlanError for what no stub can carry, SourceError if a file was edited after its import,
+    TypeError for unknown names of arguments, and the errors of DaCe.
     """
     begin = time.time()
-    with recording(lambda value: _meet(value, front_end)) as recorder:
+    with _recording(program, front_end) as recorder:
         if compiled is None:
             with options.build("cpu").context():
                 sdfg = parse_program(program, args, kwargs)
@@ -269,9 +271,20 @@ def parse_variant(
 def watch_of(program: DaceProgram, types: Types, call: Arguments) -> Watch:
     """What a program that no stub can carry reads. Only DaCe's preprocessing is repeated for it."""
     refresh(program)
-    with recording(lambda value: _meet(value, DACE)) as recorder:
+    with _recording(program, DACE) as recorder:
         program.closure_resolver(dict(types.values), set(types.given))
     return Watch.of(program, call.by_name, recorder, DACE)
+
+
+@contextlib.contextmanager
+def _recording(program: DaceProgram, front_end: FrontEnd) -> Iterator[Recorder]:
+    """Records what DaCe evaluates in the block. Raises SourceError for an edited file, also if DaCe fails for that."""
+    with recording(lambda value: _meet(value, front_end)) as recorder:
+        try:
+            yield recorder
+        finally:
+            for function in (program.f, *recorder.functions):
+                check_source(function, program.name)
 
 
 def _meet(value: Any, front_end: FrontEnd) -> None:

@@ -14,7 +14,6 @@ import textwrap
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gtstub.frameworks.gt4py.origin import is_known_module
 
@@ -25,27 +24,6 @@ def text(code: types.CodeType) -> str:
         return textwrap.dedent(inspect.getsource(code))
     except (OSError, TypeError):
         return ""
-
-
-def instructions(code: types.CodeType) -> list[Any]:
-    """The parts of a code object that determine its behaviour."""
-    return [
-        *(code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags),
-        *(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
-        *(code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
-        [_constant(each) for each in code.co_consts],
-    ]
-
-
-def _constant(value: Any) -> Any:
-    match value:
-        case types.CodeType():
-            return instructions(value)
-        case tuple():
-            return tuple(map(_constant, value))
-        case frozenset():
-            return {"frozenset": sorted(map(repr, value))}
-    return repr(value)
 
 
 def _with_inner(code: types.CodeType) -> list[types.CodeType]:

@@ -34,6 +34,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py import code, members, origin, trees
 from gtstub.frameworks.gt4py.internals import is_fingerprinted_field
+from gtstub.frameworks.sources import instructions
 from gtstub.util.canonical import canonical, plain
 
 LONGEST_BYTES = 64
@@ -259,7 +260,7 @@ class Reader:
         if id(function) in self._names:
             return self._names[id(function)][0]
         body = function.__code__
-        name = self._add(body.co_qualname, function, code.text(body), repr(code.instructions(body)))
+        name = self._add(body.co_qualname, function, code.text(body), repr(instructions(body)))
         self._words |= code.words(body)
         with self._within(name):
             for variable, cell in zip(body.co_freevars, function.__closure__ or (), strict=True):

@@ -20,6 +20,7 @@ from gt4py.next.otf import arguments, workflow
 
 from gtstub.frameworks.gt4py.calls import checked
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
+from gtstub.frameworks.sources import check_source
 
 NO_ARGUMENTS = arguments.CompileTimeArgs.empty()
 
@@ -31,7 +32,8 @@ _parsed: weakref.WeakKeyDictionary[Any, tuple[list[Any], Any]] = weakref.WeakKey
 class Parsing:
     """
     gt4py's parsing of a program or field operator, as its file is now. The last result is used again while the lines of
-    the file, the objects that its names refer to, and its annotations are the same.
+    the file, the objects that its names refer to, and its annotations are the same. Raises SourceError if the file was
+    edited after its import.
     """
 
     step: workflow.Workflow[ConcreteProgramDef[Any, Any], ConcreteProgramDef[Any, Any]]
@@ -41,6 +43,7 @@ class Parsing:
         read = self._read(inp.data)
         known = _parsed.get(function)
         if known is None or len(known[0]) != len(read) or not all(map(_is_same, known[0], read)):
+            check_source(function, function.__name__)
             _parsed[function] = known = (read, self.step(inp).data)
         # Without arguments, a `Program` asks, which then checks its calls with this type. No key depends on it.
         is_asked = isinstance(known[1], PASTProgramDef) and inp.args == NO_ARGUMENTS
