@@ -27,12 +27,12 @@ class PlanError(GtstubError):
 
 
 class ContradictionError(PlanError):
-    """`what` says how the signatures contradict each other; `symbol` is the name of one that no argument determines."""
+    """`what` says how the signatures contradict each other; `symbols` are those that no argument determines."""
 
-    def __init__(self, program: str, what: str, symbol: str = "") -> None:
+    def __init__(self, program: str, what: str, symbols: tuple[str, ...] = ()) -> None:
         super().__init__(f"The signatures of program '{program}' contradict each other: {what}.")
         self.what = what
-        self.symbol = symbol
+        self.symbols = symbols
 
 
 class SourceError(GtstubError):

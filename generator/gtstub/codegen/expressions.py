@@ -5,7 +5,10 @@ after their names, so that no symbol hides another variable; and polynomials.
 
 from __future__ import annotations
 
-from gtstub.signature.expressions import Atom, Expression, syntax_tree
+from collections.abc import Iterable
+
+from gtstub.plan.model import AxisValue
+from gtstub.signature.expressions import Atom, Expression, Extremum, Operation, syntax_tree
 from gtstub.signature.facts import Fact, written
 from gtstub.signature.model import Condition
 
@@ -27,16 +30,29 @@ def c_fact(fact: Fact) -> str:
     return written(tree, lambda name: f"s->{name}")
 
 
-def c_polynomial(value: Expression) -> str:
+def c_polynomial(value: Expression, axes: Iterable[tuple[str, AxisValue]] = ()) -> str:
     """
-    A polynomial of the slots of a call: `(uint64_t)s->M * (uint64_t)s->N + 1`. Unsigned numbers wrap around, so that no
-    value of a symbol is undefined behaviour; the int64 that a check compares has the same bits.
+    A polynomial of the slots of a call, and of the values of `axes`: `(uint64_t)s->M * (uint64_t)s->N + 1`. Unsigned
+    numbers wrap around, so that no value of a symbol is undefined behaviour; the int64 that a check compares has the
+    same bits.
     """
-    return value.written(lambda name: f"(uint64_t)s->{name}", str, " * ")
+    known = dict(axes)
+
+    def factor(atom: Atom) -> str:
+        match atom:
+            case Operation(which, left, right):
+                return f"gts_{which}({c_polynomial(left, axes)}, {c_polynomial(right, axes)})"
+            case str() if atom in known:
+                axis = known[atom]
+                member = {"size": "shape", "stride": "strides"}[axis.name]
+                return f"(uint64_t)gts_array_of(self, {axis.leaf.index})->{member}[{axis.axis}]"
+        return f"(uint64_t)s->{atom}"
+
+    return value.written(factor, lambda number: str(number) if number >= 0 else f"(uint64_t){number}", " * ")
 
 
 def _atom(atom: Atom) -> str:
-    if isinstance(atom, str):
+    if not isinstance(atom, Extremum):
         return f"{atom}_"
     *others, last = map(c_expression, atom.of)
     return "".join(f"gts_{atom.which}({each}, " for each in others) + last + ")" * len(others)

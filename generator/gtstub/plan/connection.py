@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gtstub.plan.model import (
     COMPUTE_TIME,
@@ -19,11 +19,14 @@ from gtstub.plan.model import (
     RequiredShape,
     ScalarLeaf,
     Slot,
+    Solution,
     Source,
     Value,
 )
 from gtstub.plan.signatures import Signatures
+from gtstub.plan.solving import Quotient, solve, value_name
 from gtstub.signature.dtypes import INDEX, DType
+from gtstub.signature.expressions import symbol
 from gtstub.signature.model import (
     INDEX_TYPES,
     Argument,
@@ -52,10 +55,17 @@ class Connection:
         self._fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
         self._scalars = {leaf.name: leaf for leaf in leaves if isinstance(leaf, ScalarLeaf)}
         self._callbacks = {leaf.name: leaf for leaf in leaves if isinstance(leaf, CallbackLeaf)}
+        self._required = self._requirements()
         self._solved: list[Requirement] = []
         self._assertions: list[Assertion] = []
+        self._scalar_symbols = set(self._scalars)
+        """The scalars, and the symbols that are computed from some of them."""
+        self._open: set[str] = set()
+        """The symbols without a value."""
+        self._computed: Mapping[str, AxisValue | Solution] = {}
+        self._computed = self._compute_symbols()
         self.slots = tuple(self._slot(index, argument) for index, argument in enumerate(signatures.sdfg.arguments))
-        self.symbols = tuple(self._slot(-1, symbol) for symbol in signatures.shapes.symbols)
+        self.symbols = tuple(self._slot(-1, each) for each in signatures.shapes.symbols if each.name not in self._open)
         self.assertions = tuple(self._assertions)
         self.required_shapes = tuple(self._required_shapes())
 
@@ -107,24 +117,97 @@ class Connection:
             if role.array in self._fields
         ]
         values.sort(key=lambda value: (value.name == "stride", value.leaf.index, value.axis))
-        sources: list[Source] = [*([Value(self._scalars[name])] if name in self._scalars else []), *values]
-        return sources or list(self._solutions(argument))
+        found: list[Source] = [*([Value(self._scalars[name])] if name in self._scalars else []), *values]
+        return found or ([self._computed[name]] if name in self._computed else [])
 
-    def _solutions(self, symbol: ScalarArgument) -> Iterator[Source]:
-        """The symbol, computed from the first size or stride that contains no other symbol, in program order."""
-        for each in self._requirements():
+    # --- Symbols that follow from sizes and strides ---
+
+    def _compute_symbols(self) -> dict[str, AxisValue | Solution]:
+        """
+        The symbols that are neither scalars nor sizes or strides, but follow from these. Raises PlanError if others are
+        left that the SDFG takes.
+        """
+        arguments = [each for each in self._signatures.sdfg.values if isinstance(each, ScalarArgument)]
+        symbols = [*arguments, *self._signatures.shapes.symbols]
+        unknown = [each.name for each in symbols if each.name not in METRICS and not self._sources(each)]
+        found: dict[str, AxisValue | Solution] = {}
+        for name in unknown:
+            if (solution := self._of_one_axis(name)) is not None:
+                found[name] = solution
+        sizes = [each for each in self._required if each.property == "size"]
+        for requirements in (sizes, self._required):  # strides follow from sizes as a rule
+            for each in solve([each.value for each in requirements], set(unknown) - found.keys()):
+                found[each.symbol] = self._solution(len(found), each, requirements)
+        self._open = set(unknown) - found.keys()
+        if missing := [each.name for each in arguments if each.name in self._open]:
+            names = "', '".join(missing)
+            raise self._signatures.refusal(
+                f"no argument of the program determines {'symbols' if missing[1:] else 'symbol'} '{names}' of the SDFG",
+                tuple(missing),
+            )
+        return found
+
+    def _of_one_axis(self, name: str) -> AxisValue | None:
+        """A symbol, computed from the first size or stride that contains no other symbol, in program order."""
+        for each in self._required:
             match each.value.linear:
-                case (symbol.name, factor, constant):
+                case (symbol, factor, constant) if symbol == name:
                     if factor == 1:
                         self._solved.append(each)
-                    yield AxisValue(self._fields[each.array], each.axis, each.property, constant, factor)
-                    return
+                    return AxisValue(self._fields[each.array], each.axis, each.property, constant, factor)
+        return None
+
+    def _solution(self, order: int, found: Quotient, requirements: Sequence[Requirement]) -> Solution:
+        names = found.numerator.symbols | found.divisor.symbols
+        if has_scalar := not names.isdisjoint(self._scalar_symbols):
+            self._scalar_symbols.add(found.symbol)
+        blamed = requirements[found.equation]
+        leaf, axes = self._fields[blamed.array], self._axes_in(names, requirements)
+        return Solution(
+            order,
+            leaf,
+            blamed.axis,
+            blamed.property,
+            blamed.value,
+            found.numerator,
+            found.divisor,
+            axes,
+            has_scalar,
+        )
+
+    def _axes_in(self, names: frozenset[str], requirements: Sequence[Requirement]) -> tuple[tuple[str, AxisValue], ...]:
+        """The axes whose values have some of these names."""
+        return tuple(
+            (name, AxisValue(self._fields[each.array], each.axis, each.property))
+            for number, each in enumerate(requirements)
+            if (name := value_name(number)) in names
+        )
 
     def _required_shapes(self) -> Iterator[RequiredShape]:
-        for each in self._requirements():
+        open_: list[tuple[int, Requirement]] = []
+        """Those that contain symbols without a value, which the SDFG does not take."""
+        for number, each in enumerate(self._required):
+            value = each.value
+            if not value.symbols.isdisjoint(self._open):
+                same = ((first, value - other.value) for first, other in open_)
+                plus = next(
+                    (symbol(value_name(first)) + more for first, more in same if more.symbols.isdisjoint(self._open)),
+                    None,
+                )
+                if plus is None:
+                    open_.append((number, each))
+                    continue
+                value = plus
             if each not in self._solved:
-                has_scalar = not each.value.symbols.isdisjoint(self._scalars)
-                yield RequiredShape(self._fields[each.array], each.axis, each.property, each.value, has_scalar)
+                yield RequiredShape(
+                    self._fields[each.array],
+                    each.axis,
+                    each.property,
+                    value,
+                    str(each.value),
+                    self._axes_in(value.symbols, self._required),
+                    has_scalar=not value.symbols.isdisjoint(self._scalar_symbols),
+                )
 
     def _requirements(self) -> list[Requirement]:
         """Those of all sizes in program order, then those of strides, which follow from sizes as a rule."""
@@ -134,15 +217,13 @@ class Connection:
     def _check(self, argument: PlainArgument, sources: list[Source]) -> None:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)
         if not sources:
-            kind = "array" if is_array else "callback" if isinstance(argument, CallbackArgument) else "symbol"
-            raise self._signatures.refusal(
-                f"no argument of the program determines {kind} '{name}' of the SDFG", name if kind == "symbol" else ""
-            )
+            kind = "array" if is_array else "callback"
+            raise self._signatures.refusal(f"no argument of the program determines {kind} '{name}' of the SDFG")
         if isinstance(argument, CallbackArgument):
             return
         if name in METRICS and METRICS[name] != (argument.dtype, is_array):
             raise self._signatures.refusal(f"'{name}' is not of the type that gt4py gives its metrics")
-        if any(isinstance(source, AxisValue) for source in sources) and argument.dtype not in SYMBOL_TYPES:
+        if any(isinstance(source, AxisValue | Solution) for source in sources) and argument.dtype not in SYMBOL_TYPES:
             raise self._signatures.refusal(
                 f"symbol '{name}' has dtype '{argument.dtype}', not {' or '.join(map(repr, SYMBOL_TYPES))}"
             )

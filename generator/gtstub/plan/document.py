@@ -17,6 +17,7 @@ from gtstub.plan.model import (
     Metric,
     Node,
     Slot,
+    Solution,
     Source,
     StaticLeaf,
     Tuple,
@@ -42,7 +43,7 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         ],
         "symbols": [{"name": each.name, "source": _source(each.source)} for each in plan.symbols],
         "required_shapes": [
-            {"leaf": each.leaf.name, "axis": each.axis, "property": each.name, "value": str(each.value)}
+            {"leaf": each.leaf.name, "axis": each.axis, "property": each.name, "value": each.text}
             for each in plan.required_shapes
         ],
         "init": [slot.name for slot in plan.init],
@@ -119,6 +120,15 @@ def _source(source: Source) -> dict[str, Any]:
             members = {"leaf": leaf.name, "axis": axis, "property": property_}
             if (minus, divisor) != (0, 1):
                 members |= {"minus": minus, "divisor": divisor}
+        case Solution():
+            members = {
+                "leaf": source.leaf.name,
+                "axis": source.axis,
+                "property": source.name,
+                "numerator": str(source.numerator),
+                "divisor": str(source.divisor),
+                "axes": {name: _source(value) for name, value in source.axes},
+            }
         case Members(slots, copied):
             members = {"members": [_slot(slot) for slot in slots], "copied": [slot.name for slot in copied]}
         case _:

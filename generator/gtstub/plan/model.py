@@ -254,6 +254,39 @@ class AxisValue:
 
 
 @dataclasses.dataclass(frozen=True)
+class Solution:
+    """
+    A symbol, computed from several sizes or strides: `numerator / divisor`. The names in both are those of slots, of
+    which solutions with a lower `order` are computed before, and those in `axes`. That `name` of axis `axis` is `value`
+    is what an error says; `has_scalar` is as for `RequiredShape`.
+    """
+
+    order: int
+    leaf: FieldLeaf
+    axis: int
+    name: Property
+    value: Expression
+    numerator: Expression
+    divisor: Expression
+    axes: tuple[tuple[str, AxisValue], ...]
+    has_scalar: bool
+
+    kind: ClassVar[str] = "solution"
+
+    @property
+    def text(self) -> str:
+        """`size of axis 0 of 'b' - N`, `(size of axis 0 of 'b') / (N)`."""
+        axes = dict(self.axes)
+
+        def written(value: Expression) -> str:
+            return value.written(lambda atom: axes[atom].text if atom in axes else str(atom), str, " * ")
+
+        if self.divisor == Expression(1):
+            return written(self.numerator)
+        return f"({written(self.numerator)}) / ({written(self.divisor)})"
+
+
+@dataclasses.dataclass(frozen=True)
 class Value:
     """The value of a scalar."""
 
@@ -309,7 +342,7 @@ class Members:
         return f"struct of {', '.join(slot.name for slot in self.slots)}"
 
 
-Source = Data | AxisValue | Value | Metric | Function | Members
+Source = Data | AxisValue | Solution | Value | Metric | Function | Members
 
 
 @dataclasses.dataclass(frozen=True)
@@ -356,12 +389,17 @@ class Assertion:
 
 @dataclasses.dataclass(frozen=True)
 class RequiredShape:
-    """The size or the stride of an axis must be `value`; the names in it are those of slots."""
+    """
+    The size or the stride of an axis must be `value`; the names in it are those of slots, and those in `axes`. `text`
+    is what the program says of it.
+    """
 
     leaf: FieldLeaf
     axis: int
     name: Property
     value: Expression
+    text: str
+    axes: tuple[tuple[str, AxisValue], ...]
     has_scalar: bool
     """Whether a scalar is in the value, so that it is checked when the scalar changes, too."""
 
@@ -546,10 +584,15 @@ class CallPlan:
         return self.slots[:count] if self.slots[count:] == self.init else self.slots
 
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
-        """The slots whose source is `leaf`."""
-        return tuple(
-            slot for slot in self.values if not isinstance(slot.source, Metric | Members) and slot.source.leaf is leaf
-        )
+        """The slots whose source is `leaf` alone."""
+        others = Metric | Members | Solution
+        return tuple(slot for slot in self.values if not isinstance(slot.source, others) and slot.source.leaf is leaf)
+
+    @property
+    def solved(self) -> tuple[Slot, ...]:
+        """The symbols that are solutions, in the order in which they are computed."""
+        found = [(slot.source.order, slot) for slot in self.values if isinstance(slot.source, Solution)]
+        return tuple(slot for _, slot in sorted(found, key=lambda each: each[0]))
 
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """

@@ -60,8 +60,8 @@ class Signatures:
                 if start > stop:
                     raise self.refusal(f"static domain '{name}' has the range from {start} to {stop}")
 
-    def refusal(self, what: str, symbol: str = "") -> ContradictionError:
-        return ContradictionError(self.program.name, what, symbol)
+    def refusal(self, what: str, symbols: tuple[str, ...] = ()) -> ContradictionError:
+        return ContradictionError(self.program.name, what, symbols)
 
     def roles(self, symbol: ScalarArgument) -> tuple[Role, ...]:
         """

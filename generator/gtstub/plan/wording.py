@@ -97,7 +97,7 @@ def agreements(plan: CallPlan) -> Iterator[Agreement]:
         leaf = None if isinstance(later, Metric | Members) else later.leaf
         yield Agreement(leaf, assertion.symbol, f"{later.text} equals {first.text}")
     for each in plan.required_shapes:
-        text = f"{each.name} of axis {each.axis} of '{each.leaf.path}' is {each.value}"
+        text = f"{each.name} of axis {each.axis} of '{each.leaf.path}' is {each.text}"
         yield Agreement(each.leaf, "", text)
 
 

@@ -2,8 +2,8 @@
 Integer expressions over symbols: sums of multiples of atoms and of their products.
 
 A signature contains them as text. Those over the scalar arguments of an SDFG are computed by calls, in int64, and have
-no products: 'max(a, b) - 2*c + 1'. The sizes and strides of the arrays of DaCe programs are polynomials: 'M*N + 1'.
-Equal sums have equal objects, so that terms cancel.
+no products: 'max(a, b) - 2*c + 1'. The sizes and strides of the arrays of DaCe programs are polynomials of symbols,
+powers and rounded quotients: 'M*N + R**K + int_floor(N, 2)'. Equal sums have equal objects, so that terms cancel.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ minima and maxima, which multiply each other.
 
 LARGEST_COEFFICIENT = 2**62
 LARGEST_DEGREE = 16
+LARGEST_POWER = 2**63 - 1
 """The limits of polynomials, which C evaluates in unsigned numbers."""
 
 
@@ -48,7 +49,39 @@ class Extremum:
         return _CHOICES[self.which](each.evaluate(values) for each in self.of)
 
 
-Atom = str | Extremum
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """
+    A power whose exponent is not constant, or a quotient that is rounded down or up. A power with a negative exponent
+    and a quotient by zero, which DaCe leaves undefined, are 0. A power that int64 does not hold is its greatest value,
+    which no array has.
+    """
+
+    which: Literal["power", "int_floor", "int_ceil"]
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        if self.which != "power":
+            return f"{self.which}({self.left}, {self.right})"
+        return "**".join(str(each) if _is_simple(each) else f"({each})" for each in (self.left, self.right))
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        left, right = self.left.evaluate(values), self.right.evaluate(values)
+        if self.which == "power":
+            power = 0 if right < 0 else left**right if right < 64 or abs(left) < 2 else LARGEST_POWER
+            return power if abs(power) < LARGEST_POWER else LARGEST_POWER
+        if right == 0:
+            return 0
+        return (left if self.which == "int_floor" else left + right - 1) // right
+
+
+def _is_simple(value: Expression) -> bool:
+    """Whether the text of an expression needs no brackets: a symbol or a natural number."""
+    return (value.is_constant and value.constant >= 0) or (value.linear is not None and value.linear[1:] == (1, 0))
+
+
+Atom = str | Extremum | Operation
 """A text is the name of a symbol."""
 
 
@@ -109,13 +142,12 @@ class Expression:
         return frozenset(atom for atom in self.atoms() if isinstance(atom, str))
 
     def atoms(self) -> Iterator[Atom]:
-        """All atoms, also those in minima and maxima."""
+        """All atoms, also those in others."""
         for term, _ in self.terms:
             for atom in _factors(term):
                 yield atom
-                if isinstance(atom, Extremum):
-                    for each in atom.of:
-                        yield from each.atoms()
+                for each in _inner(atom):
+                    yield from each.atoms()
 
     def replace(self, values: Mapping[str, Expression]) -> Expression:
         """The expression with `values` in place of symbols."""
@@ -126,6 +158,8 @@ class Expression:
                 part = values.get(term)
             elif isinstance(term, Extremum):
                 part = extremum(term.which, [each.replace(values) for each in term.of])
+            elif isinstance(term, Operation):
+                part = _operation(term.which, term.left.replace(values), term.right.replace(values))
             else:
                 part = functools.reduce(operator.mul, (Expression(0, ((each, 1),)).replace(values) for each in term.of))
             if part is None:
@@ -163,6 +197,20 @@ class Expression:
 def symbol(name: str) -> Expression:
     """The expression that is one symbol."""
     return Expression(0, ((name, 1),))
+
+
+def _inner(atom: Atom) -> tuple[Expression, ...]:
+    """The expressions in an atom."""
+    match atom:
+        case Extremum(of=inner):
+            return inner
+        case Operation(left=left, right=right):
+            return left, right
+    return ()
+
+
+def _operation(which: Literal["power", "int_floor", "int_ceil"], left: Expression, right: Expression) -> Expression:
+    return Expression(0, ((Operation(which, left, right), 1),))
 
 
 def _sum(constant: int, terms: Sequence[tuple[Term, int]]) -> Expression:
@@ -207,6 +255,33 @@ def _never_counts(value: Expression, others: Iterable[Expression], which: Litera
     return False
 
 
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """`factor` times a symbol, plus `rest`; neither contains the symbol."""
+
+    factor: Expression
+    rest: Expression
+
+
+def split(value: Expression, name: str) -> Split | None:
+    """The factor and the rest of a symbol in an expression; None if it has no factor, or another form."""
+    factor, rest = Expression(), Expression(value.constant)
+    for term, times in value.terms:
+        one = Expression(0, ((term, times),))
+        others = [atom for atom in _factors(term) if atom != name]
+        inner = frozenset[str]().union(*(Expression(0, ((atom, 1),)).symbols for atom in others))
+        match len(_factors(term)) - len(others):
+            case 0 if name not in inner:
+                rest += one
+            case 1 if name not in inner:
+                factor += functools.reduce(
+                    operator.mul, (Expression(0, ((each, 1),)) for each in others), Expression(times)
+                )
+            case _:
+                return None
+    return None if factor == Expression() else Split(factor, rest)
+
+
 def difference(a: Expression, b: Expression) -> int | None:
     """The value of a - b if it is the same for all values of the symbols."""
     found = a - b
@@ -225,8 +300,11 @@ def parse(text: str) -> Expression | None:
 
 
 def polynomial(text: str) -> Expression | None:
-    """Reads a polynomial, as Python and DaCe write it. None if it is of another form or beyond the limits."""
-    return _read_if(_is_polynomial, text)
+    """
+    Reads a polynomial of symbols, powers and quotients, as Python and DaCe write it. None if it is of another form or
+    beyond the limits.
+    """
+    return _read_if(is_polynomial, text)
 
 
 def _read_if(fits: Callable[[Expression], bool], text: str) -> Expression | None:
@@ -285,7 +363,42 @@ def _read(node: ast.expr) -> Expression | None:
         case ast.Call(func=ast.Name(id=("Min" | "min" | "Max" | "max") as name), args=[_, *_] as args, keywords=[]):
             values = [value for each in args if (value := _read(each)) is not None]
             return extremum("min" if name.lower() == "min" else "max", values) if len(values) == len(args) else None
+        case ast.Call(func=ast.Name(id="ipow"), args=[left, right], keywords=[]):
+            return _combine(_read(left), ast.Pow(), _read(right))
+        case ast.Call(func=ast.Name(id="int_floor" | "int_ceil" as which), args=[left, right], keywords=[]):
+            return _rounded(which, _read(left), _read(right))
+        case ast.Call(func=ast.Name(id="floor" | "ceiling" as name), args=[inner], keywords=[]):
+            return _rounded("int_floor" if name == "floor" else "int_ceil", *_fraction(inner))
     return None
+
+
+def _rounded(
+    which: Literal["int_floor", "int_ceil"], numerator: Expression | None, divisor: Expression | None
+) -> Expression | None:
+    if numerator is None or divisor is None or not (is_polynomial(numerator) and is_polynomial(divisor)):
+        return None
+    return numerator if divisor == Expression(1) else _operation(which, numerator, divisor)
+
+
+def _fraction(node: ast.expr) -> tuple[Expression | None, Expression | None]:
+    """A sum of products of quotients, as numerator and divisor: '1/2*N + 1/2' is N + 1 and 2."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            (a, under_a), (b, under_b) = _fraction(left), _fraction(right)
+            return _combine(a, ast.Mult(), under_b), _combine(under_a, ast.Mult(), b)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            (a, under_a), (b, under_b) = _fraction(left), _fraction(right)
+            return _combine(a, ast.Mult(), b), _combine(under_a, ast.Mult(), under_b)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            (a, under_a), (b, under_b) = _fraction(left), _fraction(right)
+            if under_a != under_b:
+                a, b = _combine(a, ast.Mult(), under_b), _combine(b, ast.Mult(), under_a)
+                under_a = _combine(under_a, ast.Mult(), under_b)
+            return _combine(a, op, b), under_a
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            a, under_a = _fraction(operand)
+            return None if a is None else a * -1, under_a
+    return _read(node), Expression(1)
 
 
 def _combine(a: Expression | None, op: ast.operator, b: Expression | None) -> Expression | None:
@@ -299,15 +412,20 @@ def _combine(a: Expression | None, op: ast.operator, b: Expression | None) -> Ex
         case ast.Mult():
             a, b = (b, a) if a.is_constant else (a, b)
             # Products grow fast, so that factors have limits, too.
-            return a * b if _is_polynomial(b) and (b.is_constant or _is_polynomial(a)) else None
+            return a * b if is_polynomial(b) and (b.is_constant or is_polynomial(a)) else None
         case ast.Pow() if b.is_constant and 1 <= b.constant <= LARGEST_DEGREE:
             return a if b.constant == 1 else _combine(_combine(a, op, b - 1), ast.Mult(), a)
+        case ast.Pow() if not b.is_constant and is_polynomial(a) and is_polynomial(b):
+            return _operation("power", a, b)
+        case ast.FloorDiv():
+            return _rounded("int_floor", a, b)
     return None
 
 
-def _is_polynomial(value: Expression) -> bool:
+def is_polynomial(value: Expression) -> bool:
+    """Whether an expression is within the limits of polynomials."""
     return (
-        len(value.terms) <= MOST_TERMS
+        sum(1 + len(each.terms) for atom in value.atoms() for each in _inner(atom)) + len(value.terms) <= MOST_TERMS
         and max(abs(value.constant), *(abs(factor) for _, factor in value.terms), 0) <= LARGEST_COEFFICIENT
         and max((len(_factors(term)) for term, _ in value.terms), default=0) <= LARGEST_DEGREE
         and not any(isinstance(atom, Extremum) for atom in value.atoms())
@@ -315,10 +433,11 @@ def _is_polynomial(value: Expression) -> bool:
 
 
 def _fits_int64(value: Expression) -> bool:
-    inner = (each for atom in value.atoms() if isinstance(atom, Extremum) for each in atom.of)
-    every = [value, *inner]
+    atoms = tuple(value.atoms())
+    every = [value, *(each for atom in atoms for each in _inner(atom))]
     return (
-        sum(1 + len(each.terms) for each in every) <= MOST_TERMS
+        not any(isinstance(atom, Operation) for atom in atoms)
+        and sum(1 + len(each.terms) for each in every) <= MOST_TERMS
         and all(
             abs(each.constant) <= LARGEST_CONSTANT and all(abs(factor) <= LARGEST_FACTOR for _, factor in each.terms)
             for each in every
@@ -331,7 +450,7 @@ def _magnitude(value: Expression) -> int:
     """What no value of an expression exceeds, whatever the values of its symbols are."""
 
     def of_atom(atom: Atom) -> int:
-        return LARGEST_SYMBOL if isinstance(atom, str) else max(map(_magnitude, atom.of))
+        return max(map(_magnitude, _inner(atom)), default=LARGEST_SYMBOL)
 
     terms = (abs(factor) * math.prod(map(of_atom, _factors(term))) for term, factor in value.terms)
     return abs(value.constant) + sum(terms)

@@ -171,6 +171,22 @@ static inline int gts_check_shape(gts_program *self, uint32_t leaf, int32_t axis
     return gts_check_shape_slowly(self, leaf, axis, property, expected, text);
 }
 
+/** A power in the size of an array: 0 for a negative exponent, and INT64_MAX if int64 does not hold it. */
+GTS_EXPORT uint64_t gts_power(uint64_t base, uint64_t exponent);
+
+/** A quotient in the size of an array, rounded down; 0 for a quotient by 0. */
+GTS_EXPORT uint64_t gts_int_floor(uint64_t numerator, uint64_t divisor);
+
+/** The same, rounded up. */
+GTS_EXPORT uint64_t gts_int_ceil(uint64_t numerator, uint64_t divisor);
+
+/**
+ * Computes a symbol that follows from sizes or strides as the quotient of two values, modulo 2^64. Refuses a property of
+ * an axis, whose value is `text`, if the divisor is 0 or the quotient is no integer.
+ */
+GTS_EXPORT int gts_solve(gts_program *self, uint32_t leaf, int32_t axis, unsigned int property, uint64_t numerator,
+                         uint64_t divisor, const char *symbol, const char *text, int64_t *value);
+
 /** Refuses the first array that lacks an index from `lowest` to `highest` of a use. */
 GTS_EXPORT GTS_COLD int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
 

@@ -143,14 +143,14 @@ def product(a: dace.float64[N], table: dace.float64[M * N]):
     table[0:M] = a[0]
 
 
-def test_a_symbol_that_occurs_only_in_products_is_passed() -> None:
+def test_a_symbol_that_occurs_only_in_products_may_be_passed() -> None:
+    """Otherwise it follows from the product and the other symbol."""
+    check_like_dace(product, whole(2) + 1, whole(6))
     table = whole(6)
     product(whole(2) + 1, table, M=3)
     check_same(table, np.array([1.0, 1, 1, 3, 4, 5]))
     with pytest.raises(ValueError, match=re.escape("must have size M*N = 4 on axis 0 ('axis_0'), not 6.")):
         product(whole(2), table, M=2)
-    with pytest.raises(PlanError, match=r"needs the symbol 'M', which no argument determines: pass 'M=\.\.\.'"):
-        product(whole(2), table)
 
 
 @gtstub.program
@@ -407,7 +407,7 @@ def test_results_of_wrong_arguments() -> None:
 def test_what_no_stub_carries() -> None:
     @gtstub.program
     @dace.program
-    def halved(a: dace.float64[N // 2]):
+    def rest(a: dace.float64[N % 2]):
         a[:] = a + 1
 
     @gtstub.program(fallback=True)
@@ -415,8 +415,8 @@ def test_what_no_stub_carries() -> None:
     def short_numbers(a: dace.bfloat16[N]):
         a[:] = a + a
 
-    with pytest.raises(SignatureError, match="but the size of axis 0 is"):
-        halved(whole(3))
+    with pytest.raises(SignatureError, match="but the size of axis 0 is 'Mod"):
+        rest(whole(1))
     for count in (1, 2):
         a = np.ones(3, bfloat16)
         short_numbers(a)

@@ -863,12 +863,33 @@ def test_sources_of_a_symbol_are_in_program_order_and_sizes_come_first() -> None
     assert assertions(plan) == [("n", first, other) for other in others]
 
 
-def test_a_symbol_in_a_product_alone_has_no_source() -> None:
+def test_a_symbol_in_a_product_is_a_quotient() -> None:
     signature = shaped(symbol("m"), symbol("n", ("a", 0, "size")), requirements=(requirement("b", 0, "size", "m*n"),))
-    with pytest.raises(PlanError, match="no argument of the program determines symbol 'm' of the SDFG"):
-        make_plan(signature, TWO)
+    plan = make_plan(signature, TWO)
+    (slot,) = plan.solved
+    assert isinstance(slot.source, model.Solution)
+    assert (slot.name, slot.source.text) == ("m", "(size of axis 0 of 'b') / (n)")
+    assert [(each.leaf.name, each.text, each.has_scalar) for each in plan.required_shapes] == [("b", "m*n", False)]
     plan = make_plan(signature, program(a=field(K), b=field(K), m=scalar("int32")))
     assert sources(plan)["m"] == Value("m")
+
+
+def test_a_solution_depends_on_scalars() -> None:
+    """So it is computed again when they change, and so is what is compared with it."""
+    requirements = requirement("a", 0, "size", "k*m"), requirement("b", 0, "size", "m + n")
+    signature = shaped(symbol("k"), symbol("m"), symbol("n"), requirements=requirements)
+    plan = make_plan(signature, program(a=field(K), b=field(K), k=scalar("int32")))
+    assert [(slot.name, slot.source.has_scalar) for slot in plan.solved] == [("m", True), ("n", True)]
+    assert [each.has_scalar for each in plan.required_shapes] == [True, True]
+    assert [slot.name for slot in plan.checked_scalars] == ["k"]
+
+
+def test_symbols_that_nothing_determines_are_named_together() -> None:
+    signature = shaped(symbol("m"), symbol("n"), symbol("o"), requirements=(requirement("b", 0, "size", "m*n"),))
+    with pytest.raises(PlanError, match=r"no argument of the program determines symbols 'm', 'n', 'o' of the SDFG"):
+        make_plan(signature, TWO)
+    with pytest.raises(PlanError, match=r"no argument of the program determines symbol 'o' of the SDFG"):
+        make_plan(signature, program(a=field(K), b=field(K), m=scalar("int32")))
 
 
 def test_a_passed_symbol_that_the_sdfg_does_not_take() -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.signature.expressions import LARGEST_COEFFICIENT, LARGEST_DEGREE, MOST_TERMS, Expression, polynomial
+from gtstub.install import RUNTIME
+from gtstub.signature.expressions import (
+    LARGEST_COEFFICIENT,
+    LARGEST_DEGREE,
+    MOST_TERMS,
+    Expression,
+    Operation,
+    Product,
+    polynomial,
+    split,
+)
 
 NAMES = ("M", "N", "__a_0")
 
@@ -75,6 +87,18 @@ def test_symbols_are_replaced_by_polynomials(text: str, new: str, values: list[i
         ("M + N*M + 2", "M + M*N + 2"),
         ("symbol(L, dtype=dace.int64)", "L"),
         ("2*symbol(L, dtype=dace.int64) + N", "2*L + N"),
+        ("R**K", "R**K"),
+        ("2**N*R**(-1 + K)*3", "3*2**N*R**(K - 1)"),
+        ("ipow(R, K) - R**K", "0"),
+        ("N // 2", "int_floor(N, 2)"),
+        ("int_floor(N, 2) + floor(1/2*N)", "2*int_floor(N, 2)"),
+        ("floor(1/2 + 1/2*N)", "int_floor(N + 1, 2)"),
+        ("floor(1/M*N)", "int_floor(N, M)"),
+        ("-1*floor(-1/2*N)", "-int_floor(-N, 2)"),
+        ("ceiling(1/4*M*N)", "int_ceil(M*N, 4)"),
+        ("int_ceil(N, 2)", "int_ceil(N, 2)"),
+        ("floor(1/2*floor(1/3*N - 1/2))", "int_floor(int_floor(2*N - 3, 6), 2)"),
+        ("floor(N)", "N"),
     ],
 )
 def test_texts(text: str, written: str) -> None:
@@ -99,14 +123,15 @@ def test_linear(text: str, linear: tuple[str, int, int] | None) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "N // 2",
         "N / 2",
         "N % 2",
-        "int_floor(N, 2)",
         "Min(N, 2)",
         "N**-1",
+        "Mod(N, 2)",
+        "floor(N % 2)",
+        "floor(N, 2)",
+        "ceiling(1/2*N + Min(N, 2))",
         "N**0",
-        "N**M",
         "2.5*N",
         "True",
         "a.b",
@@ -122,6 +147,8 @@ def test_linear(text: str, linear: tuple[str, int, int] | None) -> None:
         f"N**{LARGEST_DEGREE + 1}",
         " + ".join(f"n{i}" for i in range(MOST_TERMS + 1)),
         "(" * 1000 + "N" + ")" * 1000,
+        "2**" * 100 + "N",
+        "floor(1/2*" * 100 + "N" + ")" * 100,
         "(" * 20 + "9" + "**16)" * 20,
         "(" * 20 + "N + 1" + ")**16" * 20,
         "max(" * 20 + "N" + "**16, 1)" * 20,
@@ -130,6 +157,39 @@ def test_linear(text: str, linear: tuple[str, int, int] | None) -> None:
 )
 def test_what_is_no_polynomial(text: str) -> None:
     assert polynomial(text) is None
+
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.integers(-70, 70)
+
+
+@given(left=NUMBERS, right=NUMBERS)
+def test_powers_and_quotients_are_those_of_the_runtime(left: int, right: int) -> None:
+    library = ctypes.CDLL(str(RUNTIME))
+    for which in ("power", "int_floor", "int_ceil"):
+        function = getattr(library, f"gts_{which}")
+        function.argtypes, function.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64
+        found = Operation(which, Expression(0, (("M", 1),)), Expression(0, (("N", 1),))).evaluate(
+            {"M": left, "N": right}
+        )
+        if which == "int_ceil" and not -(2**63) <= left + right - 1 < 2**63:
+            continue
+        assert function(left, right) == (found + 2**63) % 2**64 - 2**63, which
+        if which == "power" and 0 <= right < 64:
+            assert found == min(left**right, 2**63 - 1) or left < 0
+        if which == "int_floor" and right != 0:
+            assert found == left // right
+
+
+@given(text=texts())
+def test_a_polynomial_is_split_at_a_symbol(text: str) -> None:
+    whole, names = read(text), {name: Expression(0, ((name, 1),)) for name in NAMES}
+    for name in NAMES:
+        if (part := split(whole, name)) is not None:
+            assert name not in part.factor.symbols | part.rest.symbols
+            assert part.factor * names[name] + part.rest == whole
+        else:
+            times = {term.of.count(name) for term, _ in whole.terms if isinstance(term, Product)}
+            assert name not in whole.symbols or max(times) > 1
 
 
 def test_the_limits_themselves() -> None:

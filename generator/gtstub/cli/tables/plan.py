@@ -136,7 +136,7 @@ def _slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
             yield f"equals {assertion.later.text}"
     for each in plan.required_shapes:
         if isinstance(slot.source, Data) and slot.source.leaf is each.leaf:
-            yield f"{each.name} of axis {each.axis} is {each.value}"
+            yield f"{each.name} of axis {each.axis} is {each.text}"
 
 
 # --- Indices ----------------------------------------------------------------------------------------------------------

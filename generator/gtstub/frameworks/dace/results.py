@@ -6,13 +6,14 @@ import dataclasses
 import functools
 import importlib
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import dace
 import numpy as np
 
 from gtstub.plan.model import CallPlan
+from gtstub.plan.solving import Quotient, solve, value_name
 from gtstub.signature.expressions import Expression, polynomial
 
 
@@ -31,11 +32,13 @@ def allocator(
         return (*path(parent), steps[name]) if parent else (order.index(name),)
 
     found = {path(name): each for name, each in arrays.items() if name.partition(".")[0] in order}
-    symbols = _symbols_of({each: found[each] for each in sorted(found)})
-    symbols |= {name: _Number((place,)) for place, name in enumerate(order) if name not in arrays}
+    passed = {name: _Number((place,)) for place, name in enumerate(order) if name not in arrays}
+    symbols, quotients = _symbols_of({each: found[each] for each in sorted(found)}, passed)
     made = [_Result.of(arrays[name]) for name in results]
     needed = {name for each in made for size in (*each.shape, *each.strides) for name in size.symbols}
-    if missing := needed - symbols.keys():
+    used = _used(needed, quotients)
+    needed |= {name for each in used for name in each.numerator.symbols | each.divisor.symbols}
+    if missing := needed - symbols.keys() - {each.symbol for each in used}:
         raise TypeError(
             f"A call of program '{plan.name}' lacks the symbol '{min(missing)}': pass '{min(missing)}=...'."
         )
@@ -43,7 +46,10 @@ def allocator(
     def allocate(*arguments: Any) -> tuple[Any, ...]:
         # Here, because only a GPU's program that makes its results needs cupy.
         module = np if plan.device == "cpu" else importlib.import_module("cupy")
-        values = {name: symbols[name].read(arguments) for name in needed}
+        values = {name: symbols[name].read(arguments) for name in needed if name in symbols}
+        for each in used:
+            # The stub refuses arguments from which no integer follows.
+            values[each.symbol] = each.numerator.evaluate(values) // (each.divisor.evaluate(values) or 1)
         return tuple(each.make(module, values) for each in made)
 
     return allocate
@@ -106,14 +112,37 @@ def _size(described: Any) -> Expression:
     return found
 
 
-def _symbols_of(arrays: Mapping[tuple[Any, ...], dace.data.Array]) -> dict[str, _Number]:
-    """The symbols that follow from the arguments that are arrays: from a size, or else from a stride."""
+def _symbols_of(
+    arrays: Mapping[tuple[Any, ...], dace.data.Array], passed: Mapping[str, _Number]
+) -> tuple[Mapping[str, _Number], Sequence[Quotient]]:
+    """
+    The symbols that are passed or follow from one size or stride, with the values of sizes and strides, and those that
+    follow from several: sizes before strides.
+    """
     found: dict[str, _Number] = {}
+    equations: list[Expression] = []
     for member in ("shape", "strides"):
         for path, array in arrays.items():
             for axis, text in enumerate(getattr(array, member)):
-                if (linear := _size(text).linear) is not None:
-                    name, factor, constant = linear
-                    unit = array.dtype.bytes if member == "strides" else 1
+                size = _size(text)
+                unit = array.dtype.bytes if member == "strides" else 1
+                if size.linear is not None:
+                    name, factor, constant = size.linear
                     found.setdefault(name, _Number(path, member, axis, unit * factor, unit * constant))
-    return found
+                elif size.terms:
+                    found[value_name(len(equations))] = _Number(path, member, axis, unit)
+                    equations.append(size)
+    found |= passed
+    unknown = {name for each in equations for name in each.symbols} - found.keys()
+    return found, list(solve(equations, unknown))
+
+
+def _used(needed: Set[str], quotients: Sequence[Quotient]) -> Sequence[Quotient]:
+    """Those quotients that are needed, directly or for others, which come after them."""
+    used: list[Quotient] = []
+    wanted = set(needed)
+    for each in reversed(quotients):
+        if each.symbol in wanted:
+            wanted |= each.numerator.symbols | each.divisor.symbols
+            used.insert(0, each)
+    return used

@@ -15,10 +15,12 @@ def words_of_dace(program: str, read: Mapping[str, Reading]) -> Iterator[None]:
     try:
         yield
     except ContradictionError as error:
-        if error.symbol:
+        if error.symbols:
+            s = "s" if error.symbols[1:] else ""
+            names = " and ".join(f"'{name}'" for name in error.symbols)
+            passed = " and ".join(f"'{name}=...'" for name in error.symbols)
             raise PlanError(
-                f"Program '{program}' needs the symbol '{error.symbol}', which no argument determines: pass"
-                f" '{error.symbol}=...'."
+                f"Program '{program}' needs the symbol{s} {names}, which no argument determines: pass {passed}."
             ) from None
         raise PlanError(f"Program '{program}' cannot be called through a stub: {error.what}.") from None
     except SignatureError as error:
