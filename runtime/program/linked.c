@@ -7,21 +7,34 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/path.h"
 #include "program/private.h"
 
-static gts_linked_stub *linked_stubs; /* written before main() only, and while a shared library is loaded */
+GTS_LOCK(lock)                        /* of the list, to which a shared library adds its stubs while it is loaded */
+static gts_linked_stub *linked_stubs; /* the last one that was added; each stays as long as the process */
 
 void gts_linked_add(gts_linked_stub *linked)
 {
+    (void)pthread_mutex_lock(&lock);
     linked->next = linked_stubs;
     linked_stubs = linked;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* The stub that was added last. Those before it do not change, so the lock is needed for no other. */
+static const gts_linked_stub *last_stub(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    const gts_linked_stub *const last = linked_stubs;
+    (void)pthread_mutex_unlock(&lock);
+    return last;
 }
 
 const gts_linked_stub *gts_linked_find(const char *path)
 {
     const char *const name = gts_file_name(path);
-    const gts_linked_stub *each = linked_stubs;
+    const gts_linked_stub *each = last_stub();
     while (each != NULL && strcmp(each->file, name) != 0)
         each = each->next;
     return each;
@@ -29,9 +42,9 @@ const gts_linked_stub *gts_linked_find(const char *path)
 
 const gts_linked_stub *gts_linked_beside(const char *directory, size_t length, const char *library, unsigned int *count)
 {
-    const gts_linked_stub *found = linked_stubs;
+    const gts_linked_stub *const last = last_stub(), *found = last;
     *count = 0;
-    for (const gts_linked_stub *each = linked_stubs; each != NULL; each = each->next) {
+    for (const gts_linked_stub *each = last; each != NULL; each = each->next) {
         char *path = NULL;
         if ((library != NULL && strcmp(library, each->stub->library) != 0) ||
             asprintf(&path, "%.*s/%s", (int)length, directory, each->stub->library) < 0)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 
 #define VARIABLE "GTSTUB_TRUST"
 
-#define USER_SIZE 65536                    /* bytes of what the system knows of a user, at most */
-#define LEAST_ENTRY_SIZE ((size_t)1 << 10) /* the same of a user or of a group with its members */
+#define USERS "/etc/passwd"
+
+#define LEAST_ENTRY_SIZE ((size_t)1 << 10) /* bytes of what the system knows of a user or a group with its members */
 #define MOST_ENTRY_SIZE ((size_t)16 << 20)
 
 /* One element of the setting. */
@@ -26,17 +28,30 @@ typedef struct trusted {
     const char *path; /* of a layer, in `copy` */
 } trusted;
 
-GTS_LOCK(lock)     /* of all that follows */
-static char *text; /* as it was read; NULL if it is not set */
-static char *copy; /* the same, cut into its elements */
-static trusted *elements;
-static size_t count;
+typedef struct setting {
+    char *text; /* as it was read; NULL while nothing of it is known */
+    char *copy; /* the same, cut into its elements */
+    trusted *elements;
+    size_t count;
+} setting;
+
+GTS_LOCK(lock) /* of all that follows */
+static setting known;
 
 /* The private group of a user, as it was found. */
 static bool is_known;
 static uid_t known_user;
 static bool has_private_group;
 static gid_t private_group;
+
+/*
+ * Keeps the order of what comes before and after. A thread may fork while another one changes what the lock protects; the
+ * child takes the lock then, and must find nothing that is half changed.
+ */
+static void end_change(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
 
 /* ---- Users and groups ------------------------------------------------------------------------------------------ */
 
@@ -81,60 +96,63 @@ void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE])
     free(buffer);
 }
 
-/* Reads the next user of the system into `entry`. Returns 0, ENOENT after the last one, or another error. */
-static int next_user(struct passwd *entry, char *buffer)
+/* Reads the numbers of a user and of the primary group in a line of USERS. */
+static bool read_user(const char *line, unsigned long *user, unsigned long *group)
 {
-    struct passwd *found = NULL;
-#ifdef __GLIBC__
-    return getpwent_r(entry, buffer, USER_SIZE, &found);
-#else /* musl has no getpwent_r() */
-    (void)buffer;
-    errno = 0;
-    found = getpwent();
-    if (found == NULL)
-        return errno == 0 ? ENOENT : errno;
-    *entry = *found;
-    return 0;
-#endif
+    const char *const password = strchr(line, ':');
+    const char *const number = password == NULL ? NULL : strchr(password + 1, ':');
+    return number != NULL && sscanf(number, ":%lu:%lu:", user, group) == 2;
 }
 
-/* Whether a group is the primary one of another user, who is not among its members then; in doubt it is. */
+/*
+ * Whether a group may be the primary one of another user, who is not among its members then. The machine's own users are
+ * read from their file. Those of a directory service cannot be listed quickly, or at all: such a service gives the group
+ * of a user alone the number of the user.
+ */
 static bool is_of_others(gid_t group, uid_t user)
 {
-    char *const buffer = malloc(USER_SIZE);
-    bool is_found = buffer == NULL;
-    struct passwd entry;
-    setpwent();
-    while (!is_found) {
-        const int error = next_user(&entry, buffer);
-        if (error == ENOENT)
-            break;
-        is_found = error != 0 || (entry.pw_gid == group && entry.pw_uid != user);
+    FILE *const file = fopen(USERS, "re");
+    if (file == NULL && errno != ENOENT)
+        return true;
+    bool is_found = false, is_own = group == user;
+    char *line = NULL;
+    size_t size = 0;
+    while (file != NULL && getline(&line, &size, file) > 0) {
+        unsigned long its_user, its_group;
+        if (!read_user(line, &its_user, &its_group) || its_group != group)
+            continue;
+        is_own |= its_user == user;
+        is_found |= its_user != user;
     }
-    endpwent();
-    free(buffer);
-    return is_found;
+    free(line);
+    if (file != NULL)
+        (void)fclose(file);
+    return is_found || !is_own;
 }
 
 /* Finds the group that has the name of the user and no other member. The caller holds the lock. */
 static void find_private_group(uid_t user)
 {
-    is_known = true;
-    known_user = user;
-    has_private_group = false;
+    is_known = false;
+    end_change();
+    bool is_found = false;
     lookup self = {.id = user};
     char *const of_user = find(GTS_TRUSTED_USER, &self);
     self.id = of_user == NULL ? 0 : self.user.pw_gid;
     char *const of_group = of_user == NULL ? NULL : find(GTS_TRUSTED_GROUP, &self);
     if (of_group != NULL) {
-        has_private_group = strcmp(self.group.gr_name, self.user.pw_name) == 0;
-        for (char **member = self.group.gr_mem; has_private_group && *member != NULL; ++member)
-            has_private_group = strcmp(*member, self.user.pw_name) == 0;
-        has_private_group = has_private_group && !is_of_others(self.group.gr_gid, user);
+        is_found = strcmp(self.group.gr_name, self.user.pw_name) == 0;
+        for (char **member = self.group.gr_mem; is_found && *member != NULL; ++member)
+            is_found = strcmp(*member, self.user.pw_name) == 0;
+        is_found = is_found && !is_of_others(self.group.gr_gid, user);
         private_group = self.group.gr_gid;
     }
     free(of_group);
     free(of_user);
+    has_private_group = is_found;
+    known_user = user;
+    end_change();
+    is_known = true;
 }
 
 bool gts_trusted_is_private(gid_t group)
@@ -197,41 +215,57 @@ static int read_element(char *element, trusted *self)
     return 0;
 }
 
-static void forget(void)
+static void release(setting *self)
 {
-    free(text);
-    free(copy);
-    free(elements);
-    text = copy = NULL;
-    elements = NULL;
-    count = 0;
+    free(self->text);
+    free(self->copy);
+    free(self->elements);
 }
 
-/* Reads a setting anew. The caller holds the lock. */
-static int read_setting(const char *setting)
+/* Reads a text into an empty setting. */
+static int read_text(setting *self, const char *given)
 {
-    forget();
-    text = strdup(setting);
-    copy = strdup(setting);
-    elements = calloc(strlen(setting) + 1, sizeof *elements); /* more than it can have */
+    self->text = strdup(given);
+    self->copy = strdup(given);
+    self->elements = calloc(strlen(given) + 1, sizeof *self->elements); /* more than it can have */
+    if (self->text == NULL || self->copy == NULL || self->elements == NULL)
+        return refuse(given, "cannot be read: out of memory");
     int status = 0;
-    if (text == NULL || copy == NULL || elements == NULL)
-        status = refuse(setting, "cannot be read: out of memory");
     char *rest = NULL;
-    for (char *element = status != 0 ? NULL : strtok_r(copy, ":", &rest); element != NULL && status == 0;
+    for (char *element = strtok_r(self->copy, ":", &rest); element != NULL && status == 0;
          element = strtok_r(NULL, ":", &rest))
-        status = read_element(element, &elements[count++]);
-    if (status != 0)
-        forget(); /* the next load reads it again, and is refused again */
+        status = read_element(element, &self->elements[self->count++]);
     return status;
+}
+
+/* Reads the setting anew. If it is refused, the next load reads it again. The caller holds the lock. */
+static int read_setting(const char *given)
+{
+    setting old = known, new = {0};
+    known.text = NULL; /* a process that is forked from here on reads the setting again */
+    end_change();
+    known = new;
+    end_change();
+    release(&old);
+    const int status = read_text(&new, given);
+    if (status != 0) {
+        release(&new);
+        return status;
+    }
+    known.copy = new.copy;
+    known.elements = new.elements;
+    known.count = new.count;
+    end_change();
+    known.text = new.text;
+    return 0;
 }
 
 int gts_trusted_read(void)
 {
     const char *const set = getenv(VARIABLE);
-    const char *const setting = set == NULL ? "" : set;
+    const char *const given = set == NULL ? "" : set;
     (void)pthread_mutex_lock(&lock);
-    const int status = text != NULL && strcmp(text, setting) == 0 ? 0 : read_setting(setting);
+    const int status = known.text != NULL && strcmp(known.text, given) == 0 ? 0 : read_setting(given);
     (void)pthread_mutex_unlock(&lock);
     return status;
 }
@@ -240,8 +274,8 @@ bool gts_trusted_has(gts_trusted_kind kind, id_t id)
 {
     (void)pthread_mutex_lock(&lock);
     bool is_found = false;
-    for (size_t i = 0; i < count && !is_found; ++i)
-        is_found = elements[i].kind == kind && elements[i].id == id;
+    for (size_t i = 0; i < known.count && !is_found; ++i)
+        is_found = known.elements[i].kind == kind && known.elements[i].id == id;
     (void)pthread_mutex_unlock(&lock);
     return is_found;
 }
@@ -250,9 +284,9 @@ bool gts_trusted_has_layer(const struct stat *directory)
 {
     (void)pthread_mutex_lock(&lock);
     bool is_found = false;
-    for (size_t i = 0; i < count && !is_found; ++i) {
+    for (size_t i = 0; i < known.count && !is_found; ++i) {
         struct stat layer;
-        is_found = elements[i].kind == GTS_TRUSTED_LAYER && stat(elements[i].path, &layer) == 0 &&
+        is_found = known.elements[i].kind == GTS_TRUSTED_LAYER && stat(known.elements[i].path, &layer) == 0 &&
                    layer.st_dev == directory->st_dev && layer.st_ino == directory->st_ino;
     }
     (void)pthread_mutex_unlock(&lock);

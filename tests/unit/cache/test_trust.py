@@ -151,47 +151,90 @@ def test_the_group_of_this_user_alone(entry: Path) -> None:
     load_in_python(entry)
 
 
-@for_root
-def test_a_group_that_is_the_primary_one_of_another_user(entry: Path, tmp_path: Path) -> None:
-    """Such a user is no member of the group in the list of groups. A library says who the users are."""
-    source, library = tmp_path / "users.c", tmp_path / "users.so"
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that says who the users are: FILE has those of the machine, GROUP is that of a user of a directory."""
+    source = tmp_path_factory.mktemp("users") / "users.c"
     source.write_text(USERS, encoding="utf-8")
+    library = source.with_suffix(".so")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    code = f"import gtstub, pathlib; gtstub.load(pathlib.Path({str(entry)!r}))"
+    return library
+
+
+@for_root
+@pytest.mark.parametrize(
+    ("lines", "group", "is_trusted"),
+    [
+        pytest.param("root:x:0:0::/root:/bin/sh\n", "", True, id="nobody else"),
+        pytest.param("root:x:0:0:::\nother:x:4711:4711:::\n+::::::\nbroken\n", "", True, id="another user"),
+        pytest.param("root:x:0:0:::\nother:x:4711:0:::\n", "", False, id="the primary one of another user"),
+        pytest.param("other:x:4711:4711:::\n", "0", True, id="of a directory, with the number of the user"),
+        pytest.param("", "0", True, id="of a directory, without users of the machine"),
+        pytest.param(None, "0", True, id="of a directory, without a file"),
+        pytest.param("other:x:4711:4711:::\n", "4242", False, id="of a directory, with another number"),
+        pytest.param("remote:x:0:4242:::\n", "4242", True, id="of the machine, with another number"),
+        pytest.param("remote:x:0:4242:::\nother:x:1:4242:::\n", "4242", False, id="of two users of the machine"),
+    ],
+)
+def test_the_group_of_one_user(
+    entry: Path, tmp_path: Path, users: Path, lines: str | None, group: str, is_trusted: bool
+) -> None:
+    """Another user whose primary group it is, is no member in the list of groups. Users are not enumerated."""
+    if lines is not None:
+        (tmp_path / "passwd").write_text(lines)
+    os.chown(entry, 0, int(group or 0))
     entry.chmod(0o775)
-    for group, is_refused in ((OTHER, False), (0, True)):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "LD_PRELOAD": str(library), "GROUP": str(group)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ("can be written by group 'root'" in done.stderr) == is_refused, done.stderr
-        assert (done.returncode != 0) == is_refused
+    code = f"import gtstub, pathlib; gtstub.load(pathlib.Path({str(entry)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "LD_PRELOAD": str(users), "FILE": str(tmp_path / "passwd"), "GROUP": group},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == is_trusted, done.stderr
+    assert ("can be written by group" in done.stderr) != is_trusted
 
 
 USERS = """
 #define _GNU_SOURCE
-#include <errno.h>
+#include <dlfcn.h>
+#include <grp.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
-
-static int count;
+#include <string.h>
 
 void setpwent(void)
 {
-    count = 0;
+    abort(); /* it may take seconds, and disturbs other threads */
 }
 
-int getpwent_r(struct passwd *entry, char *buffer, size_t size, struct passwd **found)
+FILE *fopen(const char *path, const char *mode)
 {
-    if (count++ > 0)
-        return ENOENT;
-    buffer[0] = 0;
-    *entry = (struct passwd){.pw_name = buffer, .pw_uid = 4711, .pw_gid = (gid_t)atoi(getenv("GROUP"))};
+    typedef FILE *function(const char *, const char *);
+    function *const next = (function *)dlsym(RTLD_NEXT, "fopen");
+    return next(strcmp(path, "/etc/passwd") == 0 ? getenv("FILE") : path, mode);
+}
+
+int getpwuid_r(uid_t uid, struct passwd *entry, char *buffer, size_t size, struct passwd **found)
+{
+    const char *const group = getenv("GROUP");
+    (void)size;
+    strcpy(buffer, *group == 0 ? "root" : "remote");
+    *entry = (struct passwd){.pw_name = buffer, .pw_uid = uid, .pw_gid = (gid_t)atoi(group), .pw_dir = buffer};
     *found = entry;
-    return size == 0;
+    return 0;
+}
+
+int getgrgid_r(gid_t gid, struct group *entry, char *buffer, size_t size, struct group **found)
+{
+    static char *nobody[] = {NULL};
+    (void)size;
+    strcpy(buffer, *getenv("GROUP") == 0 ? "root" : "remote");
+    *entry = (struct group){.gr_name = buffer, .gr_gid = gid, .gr_mem = nobody};
+    *found = entry;
+    return 0;
 }
 """
 
