@@ -2,9 +2,20 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/path.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/error.h"
+
+FILE *gts_create_file(const char *path)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, GTS_FILE_MODE);
+    FILE *const stream = file < 0 ? NULL : fdopen(file, "w");
+    if (file >= 0 && stream == NULL)
+        (void)close(file);
+    return stream;
+}
 
 int gts_refuse_long_path(const char *path)
 {

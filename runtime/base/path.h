@@ -2,9 +2,17 @@
 #pragma once
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gtstub/attributes.h"
+
+/* The modes of what the runtime makes: nobody else can write it, whatever the umask is. */
+#define GTS_FILE_MODE 0644
+#define GTS_DIRECTORY_MODE 0755
+
+/* Opens a file to write it anew. Returns NULL with errno if it cannot. */
+FILE *gts_create_file(const char *path);
 
 /* Writes "directory/name" to `path`; `length` is that of the directory. Returns 0, or -1 with gts_own_error. */
 int gts_join_path(char path[PATH_MAX], const char *directory, size_t length, const char *name);

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/path.h"
 #include "base/rank.h"
 #include "profile/steps.h"
 
@@ -314,7 +315,7 @@ static void write_report(void)
     const bool is_empty = profile->times == NULL && profile->steps == NULL; /* as in a process that compiles */
     if (is_empty || profile->report == NULL)
         return;
-    FILE *const file = fopen(whole_process.path, "we");
+    FILE *const file = gts_create_file(whole_process.path);
     bool is_written = file != NULL && fputs(profile->report, file) >= 0;
     if (file != NULL)
         is_written = fclose(file) == 0 && is_written;

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
+
 static struct {
     char directory[PATH_MAX]; /* that contains all recordings */
     char path[PATH_MAX];      /* of the archive of this process; empty if there is none */
@@ -61,7 +63,8 @@ static bool write_at(int file, const char *bytes, size_t size, off_t place)
 
 bool gts_archive_choose(const char *directory)
 {
-    return (mkdir(directory, 0777) == 0 || errno == EEXIST) && realpath(directory, archive.directory) != NULL;
+    return (mkdir(directory, GTS_DIRECTORY_MODE) == 0 || errno == EEXIST) &&
+           realpath(directory, archive.directory) != NULL;
 }
 
 void gts_archive_note_program(const char *program)
@@ -71,7 +74,7 @@ void gts_archive_note_program(const char *program)
     if (length >= (int)sizeof line ||
         snprintf(path, sizeof path, "%s/%s", archive.directory, GTS_ARCHIVE_PROGRAMS) >= (int)sizeof path)
         return;
-    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, GTS_FILE_MODE);
     if (file < 0)
         return;
     (void)!write(file, line, (size_t)length); /* one call, because other processes append to the file, too */
@@ -85,10 +88,11 @@ static bool make_own_directory(void)
     (void)gethostname(host, sizeof host - 1);
     const int length = snprintf(archive.path, sizeof archive.path, "%s/%s-%ld", archive.directory, host,
                                 (long)getpid());
-    bool is_made = fits(length, sizeof archive.path) && mkdir(archive.path, 0777) == 0;
+    bool is_made = fits(length, sizeof archive.path) && mkdir(archive.path, GTS_DIRECTORY_MODE) == 0;
     for (int i = 2; !is_made && errno == EEXIST; ++i) {
         const size_t rest = sizeof archive.path - (size_t)length;
-        is_made = fits(snprintf(archive.path + length, rest, "-%d", i), rest) && mkdir(archive.path, 0777) == 0;
+        is_made = fits(snprintf(archive.path + length, rest, "-%d", i), rest) &&
+                  mkdir(archive.path, GTS_DIRECTORY_MODE) == 0;
     }
     return is_made;
 }
@@ -104,7 +108,7 @@ bool gts_archive_make(void)
     }
     if (!fits(snprintf(path, sizeof path, "%s/%s", archive.path, GTS_ARCHIVE_INDEX), sizeof path))
         return false;
-    archive.index = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    archive.index = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, GTS_FILE_MODE);
     archive.end = 0;
     static const char first[] = GTS_ARCHIVE_SCHEMA "\n";
     return archive.index >= 0 && gts_archive_append(first, sizeof first - 1);
@@ -113,7 +117,8 @@ bool gts_archive_make(void)
 bool gts_archive_make_program(const char *program)
 {
     char path[PATH_MAX];
-    return fits(snprintf(path, sizeof path, "%s/%s", archive.path, program), sizeof path) && mkdir(path, 0777) == 0;
+    return fits(snprintf(path, sizeof path, "%s/%s", archive.path, program), sizeof path) &&
+           mkdir(path, GTS_DIRECTORY_MODE) == 0;
 }
 
 const char *gts_archive_path(void)
@@ -165,7 +170,7 @@ int64_t gts_archive_put(gts_store *store, const char *program, const char *leaf,
     if (!fits(gts_store_path(name, sizeof name, program, leaf, store->number), sizeof name) ||
         !fits(snprintf(path, sizeof path, "%s/%s", archive.path, name), sizeof path))
         return -1;
-    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, GTS_FILE_MODE);
     if (file < 0)
         return -1;
     bool is_there = store->last >= 0 && has(file, value, size, store->last);

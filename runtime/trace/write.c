@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/path.h"
 #include "base/rank.h"
 #include "trace/ticks.h"
 #include "trace/trace.h"
@@ -170,7 +171,7 @@ static void write_header(FILE *out, int64_t zero, uint64_t dropped)
 
 static bool write_file(const char *path, const span *spans, size_t count, uint64_t dropped)
 {
-    FILE *const out = fopen(path, "we");
+    FILE *const out = gts_create_file(path);
     if (out == NULL)
         return false;
     int64_t zero = INT64_MAX;

@@ -26,7 +26,7 @@ ORDER = (
     "sdfg",
     "signature toolchain",
     "tracing",
-    "settings install",
+    "settings install trust",
     "util",
     "errors abi _version _host",
 )

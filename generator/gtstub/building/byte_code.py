@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gtstub.cache.store import open_cache
-from gtstub.cache.trust import check_root, make_directory
 from gtstub.errors import TrustError
 from gtstub.toolchain.machine import BYTE_CODE
+from gtstub.trust import check_root, make_directory
 
 PACKAGES = ("gt4py", "dace")
 """What every build imports."""

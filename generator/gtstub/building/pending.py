@@ -25,10 +25,10 @@ from gtstub.building.waiting import Waiter, Watch
 from gtstub.building.workers import workers
 from gtstub.cache.claims import FAILURES, LOWERING
 from gtstub.cache.entry import Entry
-from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
 from gtstub.tracing import spans
+from gtstub.trust import make_directory, restrict
 from gtstub.util.atomic import replacing
 from gtstub.util.regular import read_regular
 
@@ -157,6 +157,7 @@ class PendingEntry(Future[Entry]):
             make_directory(self._note.parent, exist_ok=True)
             with replacing(self._note) as aside:
                 aside.write_text(json.dumps(note), encoding="utf-8")
+                restrict(aside)
         failure = CompilationError(text)
         failure.__cause__ = error
         return failure

@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gtstub.cache.process import Process, is_number, this_process
-from gtstub.cache.trust import make_directory
 from gtstub.errors import unwritable
+from gtstub.trust import make_directory, restrict
 from gtstub.util.regular import read_regular
 
 DIRECTORY = ".claims"
@@ -94,13 +94,14 @@ def claiming(root: Path, key: str, generation: int) -> Iterator[bool]:
     except OSError as error:
         raise unwritable(file.parent, error) from error
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:
         yield False
         return
     except OSError as error:
         raise unwritable(file, error) from error
     try:
+        restrict(file)
         _write(descriptor, owner, 0)
     except OSError as error:
         _release(root, key, generation, descriptor)

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gtstub import settings
 from gtstub.cache import manifest as manifests
 from gtstub.cache.manifest import File, Manifest, ManifestError
-from gtstub.cache.trust import check_directory, check_file
 from gtstub.errors import CacheError
 from gtstub.tracing import spans
+from gtstub.trust import check_directory, check_file
 from gtstub.util.canonical import canonical, plain
 from gtstub.util.regular import opened
 
@@ -249,8 +249,12 @@ class Entry(NamedTuple):
 
     def mark_used(self) -> None:
         """Records the use in the directory's modification time, once in `USE_KNOWN`, except in shared layers."""
-        if any(self.path.is_relative_to(layer) for layer in settings.shared_cache_dirs()):
-            return
+        if shared := settings.shared_cache_dirs():
+            # The innermost layer has the entry: the root may be in a shared layer, and a shared layer in the root.
+            root, place = settings.cache_dir()[0].resolve(), self.path.resolve()
+            layers = {root, *(layer.resolve() for layer in shared)}
+            if next((each for each in place.parents if each in layers), root) != root:
+                return
         try:
             if abs(time.time() - self.path.stat().st_mtime) > USE_KNOWN:
                 os.utime(self.path)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from gtstub import ranks, settings
 from gtstub.cache.counts import HITS, count
-from gtstub.cache.entry import Entry
+from gtstub.cache.entry import Entry, unsupported
 from gtstub.cache.key import make_key
 from gtstub.cache.mounts import check_loadable
 from gtstub.cache.store import Cache, open_cache
@@ -53,7 +55,15 @@ class Request:
     @property
     def is_there(self) -> bool:
         """Whether a layer has the entry, whole or not."""
-        return any((layer / self.key).exists() for layer in self.cache.layers)
+        return any(os.path.exists(layer / self.key) for layer in self.cache.layers)  # noqa: PTH110  Path.exists raises
+
+    def is_usable(self) -> bool:
+        """Whether a layer has the entry whole and trusted, and this machine can run it."""
+        for layer in self.cache.layers:
+            with suppress(CacheError):
+                Entry(layer / self.key).verify_usable()
+                return True
+        return False
 
     def find(self) -> Entry | None:
         """
@@ -87,13 +97,13 @@ class Request:
         return CacheError(f"{message} To build it: GTSTUB_MODE=Build {shlex.join(sys.orig_argv)}")
 
     def _unfit(self) -> CacheError | None:
-        """The reason why an existing entry cannot be used; None if no layer has the entry."""
+        """The reason why an existing entry, or one in a layer that cannot be read, cannot be used; None without one."""
         for entry in (Entry(layer / self.key) for layer in self.cache.layers):
             try:
-                if entry.path.exists():
-                    entry.verify_usable()
+                entry.verify_usable()
             except CacheError as error:
-                return error
+                if os.path.exists(entry.path) or isinstance(error.__cause__, PermissionError):  # noqa: PTH110
+                    return error
         return None
 
 
@@ -133,15 +143,25 @@ def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request
     cache = request.cache
     known = [_built_with(request, each.ingredients) for each in compiler.known(cache.layers, *cmake)]
     there = list({each.key: each for each in known if each.is_there}.values())
-    if len(there) > 1:
-        there.sort(key=lambda each: cache.find(each.key) is None)  # Whole entries come first.
-    if there:
+    if len(there) == 1 and _seems_usable(there[0]):  # Its files are read when it is found.
         return there[0]
     # Imported entries arrive without the record of their toolchain.
-    nearest = cache.nearest(request.program, request.ingredients)
-    if nearest is not None and [each.path for each in nearest.differences] == ["toolchain"]:
-        return _built_with(request, nearest.manifest.ingredients["toolchain"])
-    return known[0] if known else request
+    similar = cache.similar(request.program, request.ingredients)
+    others = (each for each in similar if [each.path for each in each.differences] == ["toolchain"])
+    made = (_built_with(request, each.manifest.ingredients["toolchain"]) for each in others)
+    found = list({each.key: each for each in (*there, *made)}.values())
+    if len(found) > 1:
+        found.sort(key=lambda each: not each.is_usable())
+    return [*found, *known, request][0]
+
+
+def _seems_usable(request: Request) -> bool:
+    """Whether a layer has the entry with files of the right sizes, and this machine can run it."""
+    for layer in request.cache.layers:
+        with suppress(CacheError):
+            if not unsupported(Entry(layer / request.key).manifest()):
+                return True
+    return False
 
 
 def _open_cache() -> Cache:

@@ -75,7 +75,7 @@ def limit_size(cache: Cache) -> None:
         if abs(time.time() - mark.stat().st_mtime) < DAY:
             return
     with suppress(OSError, CacheError):  # The program is built. A later process tries again.
-        mark.touch()
+        mark.touch(0o644)
         items = inventory(dataclasses.replace(cache, shared=()))
         beyond = unwanted(items, max_size=max_size)
         removed = [item for item in beyond if age(item.used) > IN_USE and remove(cache, item)]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gtstub import settings
-from gtstub.cache.trust import check_file
 from gtstub.errors import CacheError
+from gtstub.trust import check_file
 from gtstub.util.regular import opened
 
 NAMESPACE = "gtstub-cache-entry"

@@ -26,8 +26,8 @@ from gtstub.cache.cleanup import building_name, discard, set_aside, sweep
 from gtstub.cache.entry import Entry, entries_in, unsupported
 from gtstub.cache.key import Difference, differences, short_name
 from gtstub.cache.manifest import File, Manifest
-from gtstub.cache.trust import check_root, make_directory, restrict
 from gtstub.errors import CacheError, TrustError, unwritable
+from gtstub.trust import check_root, make_directory, restrict
 from gtstub.util.regular import opened
 
 
@@ -90,18 +90,22 @@ class Cache:
                 yield from map(Entry, entries_in(layer))
 
     def nearest(self, name: str, ingredients: Mapping[str, Any], before: float = math.inf) -> Nearest | None:
+        """The first of `similar`, of those built before a time."""
+        return next((each for each in self.similar(name, ingredients) if each.manifest.built.time < before), None)
+
+    def similar(self, name: str, ingredients: Mapping[str, Any]) -> list[Nearest]:
         """
-        The entry of program `name` that is most similar to `ingredients`, of those built before a time. An entry with
-        the same static arguments comes first, then the one with the fewest differences, then the newest.
+        The entries of program `name`, the most similar to `ingredients` first: those with the same static arguments,
+        then those with the fewest differences, then the newest.
         """
         found = []
         for entry in self.entries():
             if entry.key.rpartition("-")[0] == short_name(name):
                 with suppress(CacheError):
                     manifest = entry.manifest()
-                    if manifest.name == name and manifest.built.time < before:
+                    if manifest.name == name:
                         found.append(Nearest(entry, manifest, differences(ingredients, manifest.ingredients)))
-        return min(found, key=Nearest.distance, default=None)
+        return sorted(found, key=Nearest.distance)
 
     @contextmanager
     def private_directory(self, key: str) -> Iterator[Path]:

@@ -46,9 +46,9 @@ def _layers() -> Iterator[Check]:
     from gtstub.cache.inventory import code_paths
     from gtstub.cache.mounts import check_loadable
     from gtstub.cache.store import open_cache
-    from gtstub.cache.trust import check_root
     from gtstub.errors import CacheError
     from gtstub.toolchain.doctor import Check
+    from gtstub.trust import check_root
 
     for layer in open_cache().layers:
         for place in (layer, *(layer / name for name in code_paths(layer))):

@@ -13,6 +13,7 @@ from gtstub.cli.options import FILE, example
 from gtstub.errors import GtstubError
 from gtstub.recorded.archive import PROGRAMS, Archive, archive_paths, archives, loaded_programs
 from gtstub.recorded.serialbox import write_serialbox_files
+from gtstub.util.atomic import make_directories
 from gtstub.util.console import make_bar, make_console
 from gtstub.util.suggest import did_you_mean
 
@@ -71,7 +72,7 @@ def _prepare(output: Path) -> None:
     if archive_paths(output):
         raise GtstubError(f"'{output}' has recordings of another run: name another directory, or remove it.")
     try:
-        output.mkdir(parents=True, exist_ok=True)
+        make_directories(output)
         (output / PROGRAMS).unlink(missing_ok=True)
     except OSError as error:
         raise GtstubError(f"The directory '{output}' cannot be created: {error.strerror}.") from error

@@ -12,6 +12,7 @@ import jinja2
 from jinja2.bccache import Bucket
 
 from gtstub.toolchain.machine import BYTE_CODE, machine_directory
+from gtstub.trust import make_directory
 
 
 class CompiledTemplates(jinja2.FileSystemBytecodeCache):
@@ -27,7 +28,7 @@ class CompiledTemplates(jinja2.FileSystemBytecodeCache):
         known = f"{sys.version}\0{jinja2.__version__}\0".encode() + options
         directory = machine / BYTE_CODE / f"templates-{hashlib.sha256(known).hexdigest()[:16]}"
         try:
-            directory.mkdir(0o700, parents=True, exist_ok=True)
+            make_directory(directory, 0o700, exist_ok=True)
             os.utime(directory)
         except OSError:
             return None

@@ -30,9 +30,9 @@ from gtstub import settings
 from gtstub.building.progress import print_line
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
-from gtstub.cache.trust import make_directory
 from gtstub.errors import CacheError, CompilationError
 from gtstub.ranks import CodePath, Layout, Pending, Ranks, one_path, tile_position, use_ranks
+from gtstub.trust import make_directory
 
 _PATIENCE = 10.0
 """Seconds of waiting before a message names the missing ranks."""
@@ -71,7 +71,7 @@ def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
     leader, has_written = comm.rank, False
     with suppress(OSError):
         make_directory(folder, exist_ok=True)
-        (folder / str(comm.rank)).touch()
+        (folder / str(comm.rank)).touch(0o644)
         has_written = True
     comm.Barrier()
     with suppress(OSError, ValueError):

@@ -26,6 +26,8 @@ from gtstub.granule.description import FILE, to_json
 from gtstub.granule.kept import write_kept
 from gtstub.granule.render import render
 from gtstub.granule.verify import verify
+from gtstub.trust import restrict
+from gtstub.util.atomic import make_directories
 from gtstub.util.canonical import sha256
 
 
@@ -53,12 +55,14 @@ def export(
             else "it has no granule, which could be replaced"
         )
         raise GranuleError(f"'{folder}' exists: {advice}.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_directories(folder.parent)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     new = aside / folder.name
     try:
         new.mkdir()  # with the usual mode, which `aside` does not have
         recorded = _write(collected, temporaries, writable, actions, new, progress)
+        for path in (new, *new.rglob("*")):
+            restrict(path)
         verify(new, progress)
         _put(new, folder)
     finally:

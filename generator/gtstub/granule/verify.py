@@ -21,8 +21,12 @@ from gtstub.granule.library import HookFunction, Library
 from gtstub.granule.memory import Layout
 from gtstub.granule.recording import Recording, Run, change, read
 from gtstub.toolchain.compiler import find
+from gtstub.trust import read_trusted
 from gtstub.util.bits import digest
 from gtstub.util.canonical import sha256
+
+LARGEST = 2**26
+"""Bytes of the largest generated file that is read."""
 
 
 def read_granule(folder: Path) -> Description:
@@ -36,20 +40,24 @@ def read_granule(folder: Path) -> Description:
 def verify(folder: Path, progress: Callable[[str], object]) -> Description:
     """
     Compiles the C file in a folder, and runs each step from where it was recorded. Raises GranuleError for the first
-    array that has other bits than in Python, or if the granule cannot be run. `progress` gets what is done next.
+    array that has other bits than in Python, or if the granule cannot be run, TrustError if somebody who is not trusted
+    could have written what is compiled. `progress` gets what is done next.
     """
     description = read_granule(folder)
     recording = read(folder)
     source = folder / f"{description.name}_granule.c"
     try:
-        text = source.read_text(encoding="utf-8")
+        texts = {file.name: read_trusted(file, LARGEST) for file in (folder / FILE, source, source.with_suffix(".h"))}
     except OSError as error:
-        raise GranuleError(f"'{source}' cannot be read ({error.strerror}): export the granule again.") from None
-    if f'"{sha256((folder / FILE).read_bytes())}"' not in text:
+        file = folder / Path(error.filename or source).name
+        raise GranuleError(f"'{file}' cannot be read ({error.strerror}): export the granule again.") from None
+    if f'"{sha256(texts[FILE])}"'.encode() not in texts[source.name]:
         raise GranuleError(f"'{source}' was not generated from the {FILE} beside it: export the granule again.")
     with tempfile.TemporaryDirectory(prefix="gtstub-granule-") as temporary:
+        for name, text in texts.items():
+            (Path(temporary) / name).write_bytes(text)
         library = Path(temporary) / f"{description.name}_granule.so"
-        find(open_cache().root).start(source, library).wait()
+        find(open_cache().root).start(library.with_suffix(".c"), library).wait()
         for step in description.steps:
             why = recording.runs[step.name].why
             only = f", only from the values of the export: {why}" if why else ""

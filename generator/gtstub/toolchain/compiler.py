@@ -20,12 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from gtstub._version import __version__
-from gtstub.errors import ToolchainError
+from gtstub.errors import ToolchainError, TrustError
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.toolchain.answer import BUILD_TYPES, FLAGS, TYPE_FLAGS, Answer, ask, candidates, find_cmake
+from gtstub.toolchain.answer import BUILD_TYPES, COMPILERS, FLAGS, TYPE_FLAGS, Answer, ask, candidates, find_cmake
 from gtstub.toolchain.cpu import BASELINE, compiled_features, key_features
 from gtstub.toolchain.environment import ANSWERED, in_key, refuse_overrides
+from gtstub.toolchain.identity import compiler_identity, identity
+from gtstub.trust import make_directory, read_trusted, restrict
 from gtstub.util.atomic import replacing
+
+LARGEST = 2**22
+"""Bytes of the largest answer that is read."""
 
 
 class StubBuild:
@@ -65,10 +70,10 @@ class StubBuild:
         digest = hashlib.sha256(self._source.read_bytes()).hexdigest()
         directory = self._kept / f"{self._source.stem}-{digest[:12]}"
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_directory(directory, exist_ok=True)
             for file in (self._source, self._source.with_suffix(".h")):
                 if file.exists():
-                    shutil.copy(file, directory)
+                    restrict(Path(shutil.copy(file, directory)))
         except OSError:
             return self._source
         return directory / self._source.name
@@ -199,7 +204,7 @@ def find(
             with suppress(OSError):  # It only saves time.
                 _write(toolchain, machine / name)
     with suppress(OSError):  # What is needed may be in a cache that cannot be written. If not, the build says so.
-        cache_dir.mkdir(parents=True, exist_ok=True)
+        make_directory(cache_dir, exist_ok=True)
         _write(toolchain, cache_dir / name)
     return toolchain
 
@@ -208,6 +213,7 @@ def _write(toolchain: Toolchain, file: Path) -> None:
     document = {"question": toolchain.question, "answer": dataclasses.asdict(toolchain.answer)}
     with replacing(file) as aside:
         aside.write_text(f"{json.dumps(document, indent=1, sort_keys=True)}\n", encoding="utf-8")
+        restrict(aside)
 
 
 def known(directories: Sequence[Path], cxx: str = "", arguments: Sequence[str] = ()) -> list[Toolchain]:
@@ -239,31 +245,28 @@ def _question(cxx: str, arguments: Sequence[str]) -> dict[str, Any]:
         "answered": {name: os.environ.get(name) for name in ANSWERED},
         "environment": in_key(os.environ),
         "arguments": list(arguments),
-        "c": [identity_on_path(name) for name in candidates("CC")],
-        "cxx": [identity_on_path(name) for name in ([cxx] if cxx else candidates("CXX"))],
-        "cmake": _identity(find_cmake()),
+        "c": [compiler_identity(command) for command in _commands("CC")],
+        "cxx": [compiler_identity(command) for command in ([[cxx]] if cxx else _commands("CXX"))],
+        "cmake": identity(find_cmake()),
     }
 
 
-def identity_on_path(program: str) -> list[str | int] | None:
-    """Path, size and time of the program that PATH finds under a name; None if there is none."""
-    return _identity(shutil.which(program))
-
-
-def _identity(program: str | None) -> list[str | int] | None:
-    """Path, size and time of a program, so that an upgrade in place counts as another program."""
-    if program is None:
-        return None
-    status = Path(program).stat()
-    return [str(Path(program).resolve()), status.st_size, status.st_mtime_ns]
+def _commands(variable: str) -> list[list[str]]:
+    """The compiler that CC or CXX names, with its arguments; if the variable is not set, those that CMake tries."""
+    words = os.environ.get(variable, "").split()
+    return [words] if words else [[name] for name in COMPILERS[variable]]
 
 
 def _read(file: Path, kept: Path) -> Toolchain | None:
-    """The toolchain of a stored answer; None if the file is missing or damaged, so that CMake runs again."""
+    """
+    The toolchain of a stored answer. None if the file is missing or damaged, or if somebody who is not trusted could
+    have written it (without the extension module, that is not known): it names the compiler that runs. Then CMake runs
+    again.
+    """
     try:
-        document = json.loads(file.read_text())
+        document = json.loads(read_trusted(file, LARGEST))
         toolchain = Toolchain(Answer(**document["answer"]), dict(document["question"]), kept)
         toolchain.ingredients  # noqa: B018  raises if a part is missing or of another type
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ImportError, TrustError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
     return toolchain

@@ -17,6 +17,15 @@ IN_KEY = (
     *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"),
     *("LIBRARY_PATH", "LD_RUN_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"),
     *("CCC_OVERRIDE_OPTIONS", "ICXCFG", "ICPXCFG", "CRAY_CPU_TARGET", "CRAYPE_LINK_TYPE", "SDKROOT"),
+    *(
+        "OMPI_CFLAGS",
+        "OMPI_CXXFLAGS",
+        "OMPI_CPPFLAGS",
+        "OMPI_LDFLAGS",
+        "OMPI_LIBS",
+        "MPICH_MPICC_FLAGS",
+        "MPICH_MPICXX_FLAGS",
+    ),
     *("OpenMP_ROOT", "OPENMP_ROOT"),
 )
 """The key contains the values of these variables, and of all others whose names begin with 'CMAKE_'."""

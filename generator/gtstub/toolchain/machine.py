@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 from gtstub import settings
+from gtstub.trust import ASKED
+from gtstub.util.atomic import make_directories
 
 PLACES = (Path("/tmp"), Path("/var/tmp"))
 """Where the directory is, if no variable names it: not in $TMPDIR, which many batch systems change for each job."""
@@ -38,9 +41,7 @@ def machine_directory() -> Path | None:
     for path in (named,) if named else (place / f"gtstub-{os.geteuid()}" for place in PLACES):
         with suppress(OSError):
             if named:
-                for above in reversed(path.parents):
-                    if not above.exists():
-                        above.mkdir(0o755, exist_ok=True)  # `parents=True` would let the group write with umask 002
+                make_directories(path.parent)
             with suppress(FileExistsError):
                 path.mkdir(0o700)
             if _is_own(path):
@@ -50,6 +51,7 @@ def machine_directory() -> Path | None:
 
 def _is_own(path: Path) -> bool:
     """Whether a path is a directory, and no link, that nobody else can write, open or replace."""
+    sys.audit(ASKED, str(path))
     own, above = path.lstat(), path.parent.stat()
     is_private = stat.S_ISDIR(own.st_mode) and own.st_uid == os.geteuid() and not own.st_mode & 0o077
     is_kept = above.st_uid in (0, os.geteuid()) and (above.st_mode & stat.S_ISVTX or not above.st_mode & 0o022)

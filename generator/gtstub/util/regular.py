@@ -13,13 +13,18 @@ from pathlib import Path
 def read_regular(file: Path, most: int, directory: int | None = None) -> bytes:
     """The contents of a regular file of at most `most` bytes, as `opened`. Raises OSError, also for any other file."""
     with opened(file, directory) as descriptor:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "Not a regular file", str(file))
-        if status.st_size > most:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
-        with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as stream:
-            return stream.read()
+        return read_opened(descriptor, most, file)
+
+
+def read_opened(descriptor: int, most: int, file: Path) -> bytes:
+    """The same for a file that was opened. `file` is its name in errors."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", str(file))
+    if status.st_size > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+    with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as stream:
+        return stream.read()
 
 
 @contextmanager

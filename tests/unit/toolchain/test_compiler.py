@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ import gtstub
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME
 from gtstub.toolchain.answer import find_cmake
-from gtstub.toolchain.compiler import find, is_complete, known
+from gtstub.toolchain.compiler import Toolchain, find, is_complete, known
 from tests.support.own_cache import copy_answers
 
 STUB = """
@@ -221,6 +222,103 @@ def test_damaged_answer_is_asked_for_again(cache: Path, warm_cache: Path, damage
     file.write_text(damage)
     assert find(cache) == toolchain
     assert file.read_text() == whole
+
+
+def make_foreign(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    os.chown(path, 65534, 65534)
+
+
+def let_others_write(path: Path) -> None:
+    path.chmod(path.stat().st_mode | 0o002)
+
+
+def let_another_group_write(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another group")
+    os.chown(path, 0, 65534)
+    path.chmod(path.stat().st_mode | 0o020)
+
+
+@pytest.mark.parametrize("place", ["the root", "a shared layer", "the machine"])
+@pytest.mark.parametrize("what", ["answer", "directory"])
+@pytest.mark.parametrize("damage", [make_foreign, let_others_write, let_another_group_write])
+def test_answer_that_somebody_else_could_have_written_is_asked_for_again(
+    warm_cache: Path,
+    tmp_path: Path,
+    programs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    what: str,
+    damage: Callable[[Path], None],
+) -> None:
+    """It names the compiler that runs."""
+    toolchain = find(warm_cache)
+    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: toolchain.answer)  # what CMake says, at once
+    theirs, own = tmp_path / "theirs", tmp_path / "own"
+    copy_answers(warm_cache, theirs)
+    (file,) = theirs.glob("toolchain-*.json")
+    evil = write_script(programs / "evil", "exit 1")
+    file.write_text(file.read_text().replace(f'"compiler": "{toolchain.compiler[0]}"', f'"compiler": "{evil}"'))
+
+    def found() -> Toolchain:
+        if place == "the machine":
+            return find(own, machine=theirs)
+        return find(theirs) if place == "the root" else find(own, [theirs])
+
+    assert found().compiler == (str(evil),)  # It is believed without a reason against it.
+    shutil.rmtree(own, ignore_errors=True)
+    damage(file if what == "answer" else theirs)
+    assert known([theirs]) == []
+    assert found() == dataclasses.replace(toolchain, kept=found().kept)
+
+
+def test_answer_of_whom_this_user_trusts(
+    cache: Path, warm_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_answers(warm_cache, cache)
+    let_others_write(cache)
+    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: pytest.fail("CMake is asked."))
+    monkeypatch.setenv("GTSTUB_TRUST", f"layer={cache}")
+    assert find(tmp_path / "own", [cache]).answer == find(warm_cache).answer
+
+
+@pytest.mark.parametrize("command", ["WRAPPER", "WRAPPER other", "masked"])
+def test_cmake_is_asked_again_when_a_wrapper_starts_another_compiler(
+    cache: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The wrapper is the same: ccache, mpicc, Cray's cc."""
+    wrapper = write_script(programs / "wrapper", f'[ "$1" = other ] && shift; exec "${{INNER-{compiler_path()}}}" "$@"')
+    (programs / "cc").symlink_to(wrapper)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    if command == "masked":  # as in a directory of ccache
+        monkeypatch.delenv("CC", raising=False)
+    else:
+        monkeypatch.setenv("CC", command.replace("WRAPPER", str(wrapper)))
+    before = find(cache)
+    newer = f"""
+for each in "$@"; do [ "$each" = --version ] && echo 'newer than gcc' && exit; done
+exec "{compiler_path()}" -DNEWER "$@"
+"""
+    monkeypatch.setenv("INNER", str(write_script(programs / "inner", newer)))
+    asked: list[object] = []
+    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: asked.append(1) or before.answer)
+    after = find(cache)
+    assert asked
+    assert after.digest != before.digest  # DaCe's caches have it in their names
+    assert find(cache) == after
+    assert len(asked) == 1
+
+
+def test_a_compiler_that_is_no_wrapper_is_not_run_to_find_an_answer(
+    warm_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if Path(compiler_path()).read_bytes()[:4] != b"\x7fELF":
+        pytest.skip("the compiler here is a wrapper")
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("A program is run."))
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/nowhere")  # another environment than that of a known version
+    assert find(warm_cache).compiler
 
 
 def test_processes_that_ask_at_once_get_the_same_answer_and_leave_nothing_behind(cache: Path) -> None:

@@ -1,9 +1,12 @@
 """
-Whose entries are loaded. Loading an entry runs its code, so only this user, root, and those whom GTSTUB_TRUST names may
-have been able to write it. The runtime decides (runtime/program/trust.c), because hosts in C and Fortran load, too.
+Whose files decide what runs. Loading an entry runs its code, and an answer of CMake names the compiler, so only this
+user, root, and those whom GTSTUB_TRUST names may have been able to write them. The runtime decides
+(runtime/program/trust.c), because hosts in C and Fortran load, too.
 
 Directories that gtstub makes get the permissions that this requires. Extension modules are imported in the functions,
 because commands that only inspect entries do not need the host.
+
+Each check raises the audit event ASKED with the path that was checked (docs.python.org/3/library/sys.html#sys.audit).
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 
 from gtstub.errors import ConfigError, GtstubError, TrustError
-from gtstub.util.regular import opened
+from gtstub.util.regular import opened, read_opened
+
+ASKED = "gtstub.trust"
 
 
 def check_directory(directory: int, path: Path) -> None:
@@ -25,6 +31,7 @@ def check_directory(directory: int, path: Path) -> None:
     """
     from gtstub import _host
 
+    sys.audit(ASKED, str(path))
     try:
         _host.trust_directory(directory, os.fsencode(path))
     except (RuntimeError, ValueError) as error:
@@ -35,6 +42,7 @@ def check_file(file: int, directory: int, path: Path, name: str) -> None:
     """Does the same for the file with this name in a directory; the numbers are descriptors of both."""
     from gtstub import _host
 
+    sys.audit(ASKED, f"{path}/{name}")
     try:
         _host.trust_file(file, directory, os.fsencode(f"{path}/{name}"))
     except (RuntimeError, ValueError) as error:
@@ -45,6 +53,18 @@ def check_root(root: Path) -> None:
     """Does the same for the directory of a cache, before a program is built that could not be loaded from there."""
     with opened(root) as directory:
         check_directory(directory, root)
+
+
+def read_trusted(file: Path, most: int) -> bytes:
+    """
+    The contents of a regular file of at most `most` bytes. Raises TrustError as `check_file` for the file and its
+    directory, ConfigError if GTSTUB_TRUST is malformed, OSError if it cannot be read.
+    """
+    with opened(file.parent) as directory:
+        check_directory(directory, file.parent)
+        with opened(file, directory) as descriptor:
+            check_file(descriptor, directory, file.parent, file.name)
+            return read_opened(descriptor, most, file)
 
 
 def make_directory(path: Path, mode: int = 0o755, *, exist_ok: bool = False) -> None:
@@ -67,16 +87,15 @@ def restrict(path: Path) -> None:
     Takes from a file or a directory, which this process has just made, the permissions with which it would not be
     loaded. What is in a group cache, whose bit 'setgid' gives it its group, gets those that the group needs.
     """
-    from gtstub import _host
-
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
-    wanted = mode & ~stat.S_IWOTH
-    if not _host.trusts_group(status.st_gid):
-        wanted &= ~stat.S_IWGRP
-    else:
-        above = path.parent.stat()
-        if above.st_mode & stat.S_ISGID and above.st_mode & stat.S_IWGRP and above.st_gid == status.st_gid:
+    wanted = mode & ~(stat.S_IWOTH | stat.S_IWGRP)
+    above = path.parent.stat()
+    is_of_group = above.st_mode & stat.S_ISGID and above.st_mode & stat.S_IWGRP and above.st_gid == status.st_gid
+    if is_of_group:
+        from gtstub import _host
+
+        if _host.trusts_group(status.st_gid):
             wanted |= stat.S_IRWXG if stat.S_ISDIR(status.st_mode) else stat.S_IRGRP
     if wanted != mode:
         path.chmod(wanted)
