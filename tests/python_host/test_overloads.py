@@ -223,6 +223,22 @@ def test_a_list_that_contains_itself(bound: Bound) -> None:
         overloads(make(bound, constants=(({"k": other}, ("k",), "k", one),)))(A, 2.5, B)
 
 
+@pytest.mark.parametrize("change", [lambda items: items.clear(), lambda items: items.append(0)])
+@pytest.mark.parametrize("of_found", [True, False])
+def test_a_list_that_a_comparison_changes(bound: Bound, change: Callable[[list[Any]], None], *, of_found: bool) -> None:
+    class Changing:
+        def __eq__(self, other: object) -> bool:
+            change(found if of_found else compiled)
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    found: list[Any] = [Changing() for _ in range(3)]
+    compiled: list[Any] = [Changing() for _ in range(3)]
+    with pytest.raises(ValueError, match="was compiled for 'k' = "):
+        overloads(make(bound, constants=(({"k": found}, ("k",), "k", compiled),)))(A, 2.5, B)
+
+
 def test_an_expression_that_cannot_be_evaluated(bound: Bound) -> None:
     for error, kind, message in (
         (KeyError("x"), ValueError, "Program 'over' reads 'D[x]', which does not exist any more."),

@@ -15,13 +15,14 @@ static bool are_held_same(PyObject *a, PyObject *b)
 static bool are_items_same(PyObject *a, PyObject *b)
 {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(a);
-    if (count != PySequence_Fast_GET_SIZE(b))
-        return false;
-    for (Py_ssize_t i = 0; i < count && i < PySequence_Fast_GET_SIZE(b); ++i) {
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (PySequence_Fast_GET_SIZE(a) != count ||
+            PySequence_Fast_GET_SIZE(b) != count) /* a comparison may change both */
+            return false;
         if (!are_held_same(PySequence_Fast_GET_ITEM(a, i), PySequence_Fast_GET_ITEM(b, i)))
             return false;
     }
-    return true;
+    return PySequence_Fast_GET_SIZE(a) == count && PySequence_Fast_GET_SIZE(b) == count;
 }
 
 /* The order counts, too, because a loop may go over the items. */
