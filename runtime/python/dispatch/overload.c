@@ -71,12 +71,34 @@ static int check_constants(const gts_py_overload *self, PyObject *const *args, g
     return 0;
 }
 
+/* Checks the constants once more after a call, which has gone on with what its callbacks may have changed. */
+static GTS_COLD int check_changed(const gts_py_overload *self, PyObject *const *args)
+{
+    gts_py_refusal refused;
+    if (check_constants(self, args, &refused) == 0)
+        return 0;
+    PyObject *const change = PyErr_GetRaisedException();
+    if (!PyErr_GivenExceptionMatches(change, PyExc_ValueError)) { /* of the user's code, which was read */
+        PyErr_SetRaisedException(change);
+        return -1;
+    }
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "A callback of program '%s' has changed what was compiled in; the call has gone on with the old value. %S",
+        self->program->program->stub->name, change);
+    PyObject *const error = PyErr_GetRaisedException();
+    PyException_SetCause(error, change);
+    PyErr_SetRaisedException(error);
+    return -1;
+}
+
 /* Checks, for a bound call, the constants of the call that it was made of: a tuple of the overload and the arguments. */
-static int check_bound(PyObject *checked)
+static int check_bound(PyObject *checked, bool has_run)
 {
     PyObject *const *const items = ((PyTupleObject *)checked)->ob_item;
+    const gts_py_overload *const self = (const gts_py_overload *)items[0];
     gts_py_refusal refused;
-    return check_constants((const gts_py_overload *)items[0], items + 1, &refused);
+    return has_run ? check_changed(self, items + 1) : check_constants(self, items + 1, &refused);
 }
 
 /* After a call that may have been bound: each start of the bound call is to check the constants, too. */
@@ -90,6 +112,16 @@ static GTS_COLD int add_check(gts_py_overload *self, PyObject *const *args)
         PyTuple_SET_ITEM(checked, 1 + i, Py_NewRef(args[i]));
     gts_py_check_bound(self->program, check_bound, checked);
     return 0;
+}
+
+static PyObject *call_with_callbacks(const gts_py_overload *self, PyObject *const *args, PyObject **argv,
+                                     PyObject **owners)
+{
+    PyObject *returned = self->has_owners ? gts_py_call_for_owners(self->program, argv, owners)
+                                          : gts_py_call_in_order(self->program, argv);
+    if (returned != NULL && check_changed(self, args) != 0)
+        Py_CLEAR(returned);
+    return returned;
 }
 
 PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, gts_py_refusal *refused)
@@ -138,8 +170,8 @@ PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, gts
             argv[passed + i] = PyTuple_GET_ITEM(results, i);
     }
     argv[self->count] = NULL; /* there is no offset provider */
-    returned = self->has_owners ? gts_py_call_for_owners(self->program, argv, owners)
-                                : gts_py_call_in_order(self->program, argv);
+    returned = self->has_callbacks ? call_with_callbacks(self, args, argv, owners)
+                                   : gts_py_call_in_order(self->program, argv);
     *refused = returned == NULL && self->program->refused ? GTS_PY_REFUSED : GTS_PY_NOT_REFUSED;
     if (GTS_UNLIKELY(gts_binding_here != NULL) && returned != NULL && self->constant_count > 0 &&
         add_check(self, args) != 0)
@@ -181,13 +213,13 @@ GTS_COLD PyObject *gts_py_call_converted(gts_py_overload *self, PyObject *const 
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the program has callbacks, and an argument that is an attribute of one of the call. */
-static bool finds_owners(const gts_py_overload *self)
+/* Whether an argument of the program is an attribute of one of the call. */
+static bool has_attributes(const gts_py_overload *self)
 {
-    bool has_attributes = false;
+    bool found = false;
     for (uint32_t i = 0; i < self->reading_count; ++i)
-        has_attributes |= self->readings[i].argument >= 0 && PyTuple_GET_SIZE(self->readings[i].names) > 0;
-    return has_attributes && self->program->program->call_back != NULL;
+        found |= self->readings[i].argument >= 0 && PyTuple_GET_SIZE(self->readings[i].names) > 0;
+    return found;
 }
 
 /* Reads a tuple of (argument, types, text). */
@@ -265,7 +297,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
         Py_DECREF(self);
         return NULL;
     }
-    self->has_owners = finds_owners(self);
+    self->has_callbacks = self->program->program->call_back != NULL;
+    self->has_owners = self->has_callbacks && has_attributes(self);
     return (PyObject *)self;
 }
 

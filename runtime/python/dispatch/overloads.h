@@ -54,6 +54,7 @@ typedef struct gts_py_overload {
     int32_t out;             /* the argument of the call that has the results instead, or -1 */
     int32_t least_arguments; /* of a call */
     bool is_single;          /* the call returns the only result, not a tuple */
+    bool has_callbacks;      /* the program calls functions, which may change what was compiled in */
     bool has_owners;         /* callbacks get the objects whose attributes are the arguments */
     bool recompiles;         /* what has changed is compiled anew: a refusal of it is tried again */
     PyObject *advice;        /* str: what to do if what was compiled in has changed; NULL for the usual one */

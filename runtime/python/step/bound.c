@@ -97,14 +97,16 @@ bool gts_py_is_level_known(const gts_py_program *self)
 int gts_py_start_slowly(gts_py_bound *self)
 {
     gts_py_program *const program = self->program;
-    if ((self->check != NULL && self->check(self->checked) != 0) || gts_py_enter(program) != 0)
+    if ((self->check != NULL && self->check(self->checked, false) != 0) || gts_py_enter(program) != 0)
         return -1;
     int status = program->reads_metrics_level ? gts_py_read_metrics_level(program) : 0;
     if (status == 0)
         status = load(self, self->arguments.objects);
     PyObject *const result = gts_py_complete(program, status);
     Py_XDECREF(result);
-    return result == NULL ? -1 : 0;
+    if (result == NULL)
+        return -1;
+    return self->check != NULL && program->program->call_back != NULL ? self->check(self->checked, true) : 0;
 }
 
 static int start(gts_py_bound *self)

@@ -37,7 +37,7 @@ static int add_bound(gts_binding *binding, gts_program *program)
     return status;
 }
 
-void gts_py_check_bound(const gts_py_program *self, int (*check)(PyObject *), PyObject *checked)
+void gts_py_check_bound(const gts_py_program *self, int (*check)(PyObject *, bool), PyObject *checked)
 {
     const capture *const here = (capture *)gts_binding_here;
     const Py_ssize_t count = here == NULL || here->calls == NULL ? 0 : PyList_GET_SIZE(here->calls);

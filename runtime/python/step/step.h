@@ -23,8 +23,9 @@ typedef struct gts_py_bound {
     gts_py_program *program; /* owned */
     gts_py_arguments
         arguments; /* the slots are those of `call`; the objects are NULL after the collector cleared them */
-    int (*check)(PyObject *checked); /* before each start, with the GIL: -1 refuses it; NULL if nothing is checked */
-    PyObject *checked;               /* owned; NULL without `check` */
+    /* Before each start, and if there are callbacks, after it, with the GIL: -1 refuses; NULL if nothing is checked. */
+    int (*check)(PyObject *checked, bool has_run);
+    PyObject *checked; /* owned; NULL without `check` */
 } gts_py_bound;
 
 /* A function with the arrays that it uses. */
@@ -86,7 +87,7 @@ extern PyType_Spec gts_py_action_spec;
 /* ---- capture.c ------------------------------------------------------------------------------------------------- */
 
 /* Has the bound call of the call that has just ended, if there is one, checked before each start. Owns `checked`. */
-void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *), PyObject *checked);
+void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *, bool), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_begin_capture(PyObject *module, PyObject *args);
