@@ -10,7 +10,7 @@ static bool is_same(const gts_array *a, const gts_array *b)
     return gts_same_array(a, b) && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-void gts_swap_arrays(gts_program *self)
+static void swap_arrays(gts_program *self)
 {
     const gts_stub *const stub = self->stub;
     const gts_arrays last = {
@@ -36,33 +36,83 @@ void gts_swap_arrays(gts_program *self)
 }
 
 /* The array of a leaf in a `struct <name>_args`. */
-static const gts_array *member(const gts_program *self, uint32_t leaf, const void *args)
+static const gts_array *member(const gts_stub *stub, uint32_t leaf, const void *args)
 {
-    return (const gts_array *)((const char *)args + self->stub->leaves[leaf].member);
+    return (const gts_array *)((const char *)args + stub->leaves[leaf].member);
+}
+
+/* The elements of a table that were kept in the slots of a call. */
+static gts_samples *samples_of(const gts_stub *stub, uint32_t leaf, void *slots)
+{
+    return (gts_samples *)((char *)slots + stub->tables) + (leaf - (stub->leaf_count - stub->table_count));
+}
+
+/* Whether an array is that of an earlier call: for a table, one with the same elements. */
+static bool is_known(const gts_stub *stub, uint32_t leaf, const gts_array *array, const void *args, void *slots)
+{
+    return is_same(array, member(stub, leaf, args)) &&
+           (stub->leaves[leaf].kind != GTS_CONNECTIVITY || !gts_samples_differ(array, samples_of(stub, leaf, slots)));
+}
+
+/* Whether all tables of an earlier call, which this one passes again, have the same elements. */
+static bool are_tables_known(const gts_stub *stub, const void *args, void *slots)
+{
+    uint32_t i = stub->leaf_count - stub->table_count;
+    while (i < stub->leaf_count && !gts_samples_differ(member(stub, i, args), samples_of(stub, i, slots)))
+        ++i;
+    return i == stub->leaf_count;
+}
+
+bool gts_swap_arrays(gts_program *self)
+{
+    const bool swaps = are_tables_known(self->stub, self->other.args, self->other.slots);
+    if (swaps)
+        swap_arrays(self);
+    return swaps;
 }
 
 /* Whether the other arguments have this array. If so, the leaf reuses what is known of it. */
 static bool reuse_other(gts_program *self, uint32_t index, const gts_array *array)
 {
+    const gts_stub *const stub = self->stub;
     gts_leaf *const leaf = &self->leaf[index];
     const uint32_t other = self->current_index ^ 1;
-    if (!self->other.knows_args || !is_same(array, member(self, index, self->other.args)))
+    if (!self->other.knows_args || !is_known(stub, index, array, self->other.args, self->other.slots))
         return false;
     leaf->current->array = leaf->remembered[other].array;
     leaf->table_of[self->current_index] = leaf->table_of[other];
+    if (stub->leaves[index].kind == GTS_CONNECTIVITY)
+        *samples_of(stub, index, self->slots) = *samples_of(stub, index, self->other.slots);
     return true;
 }
 
 static int check_new(gts_program *self, uint32_t index, const gts_array *array)
 {
+    const gts_stub *const stub = self->stub;
     gts_leaf *const leaf = &self->leaf[index];
     if (GTS_UNLIKELY(array->data == NULL && !gts_is_empty(array)))
-        return GTS_REFUSE(self, &self->stub->leaves[index], GTS_TYPE_ERROR, "must be an array, not NULL.");
+        return GTS_REFUSE(self, &stub->leaves[index], GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (gts_check_array(self, index, array) != 0)
         return -1;
     leaf->current->array = *array;
+    if (stub->leaves[index].kind != GTS_CONNECTIVITY)
+        return 0;
     gts_forget_table(leaf, self->current_index);
-    return self->stub->leaves[index].kind == GTS_CONNECTIVITY ? gts_shift_table(self, index) : 0;
+    gts_samples_take(array, samples_of(stub, index, self->slots));
+    return gts_shift_table(self, index);
+}
+
+/* Makes the arguments of the last call or those of the call before it the ones that the leaves have; false if neither. */
+static bool find_known(gts_program *self, const void *args)
+{
+    const gts_stub *const stub = self->stub;
+    if (self->knows_args && !stub->differ(args, self->args))
+        return are_tables_known(stub, args, self->slots);
+    if (self->other.knows_args && !stub->differ(args, self->other.args) && gts_swap_arrays(self))
+        return true;
+    if (self->knows_args) /* keep the arrays of the last call, and replace those of the call before */
+        swap_arrays(self);
+    return false;
 }
 
 int gts_check_args(gts_program *self, const void *args)
@@ -71,12 +121,8 @@ int gts_check_args(gts_program *self, const void *args)
     if (GTS_UNLIKELY(args == NULL))
         return gts_error_set(&self->error, GTS_TYPE_ERROR, "The arguments of program '%s' must be a struct, not NULL.",
                              stub->name);
-    if (self->other.knows_args && stub->differ != NULL && !stub->differ(args, self->other.args)) {
-        gts_swap_arrays(self);
+    if (stub->differ != NULL && find_known(self, args))
         return 0;
-    }
-    if (self->knows_args) /* keep the arrays of the last call, and replace those of the call before */
-        gts_swap_arrays(self);
     const bool has_replaced = self->knows_args;
     self->has_new_array = true;
     self->knows_args = self->knows_fortran = false;
@@ -85,10 +131,10 @@ int gts_check_args(gts_program *self, const void *args)
             continue;
         /* A call from Python may have used the other one. */
         self->leaf[i].current = &self->leaf[i].remembered[self->current_index];
-        const gts_array *const array = member(self, i, args);
-        const bool is_known = (has_replaced && is_same(array, member(self, i, self->args))) ||
-                              reuse_other(self, i, array);
-        if (!is_known && check_new(self, i, array) != 0)
+        const gts_array *const array = member(stub, i, args);
+        const bool is_old = (has_replaced && is_known(stub, i, array, self->args, self->slots)) ||
+                            reuse_other(self, i, array);
+        if (!is_old && check_new(self, i, array) != 0)
             return -1;
     }
     memcpy(self->args, args, stub->args_size);

@@ -138,6 +138,16 @@ static gts_short_text place_text(const gts_program *self, uint32_t leaf, int64_t
     return text;
 }
 
+/* Has the next call read a refused table again, which its host may have corrected in place. */
+static void forget_refused(gts_program *self, gts_leaf *leaf)
+{
+    gts_table_of(leaf)->is_new = true;
+    self->has_new_array = true;
+    self->knows_args = self->knows_fortran = false;
+    if (leaf->table_of[0] == leaf->table_of[1])
+        self->other.knows_args = self->other.knows_fortran = false;
+}
+
 /* Refuses the first wrong element of a part. It is shown in the host's base. */
 static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
                                    range allowed)
@@ -208,7 +218,10 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
     if (GTS_LIKELY(contains(allowed, (range){known->least[follow->skips], known->most})))
         return 0;
     const range part = known_part(known, table, first, last, follow->columns, follow->skips);
-    return contains(allowed, part) ? 0 : refuse_element(self, follow, first, last, allowed);
+    if (contains(allowed, part))
+        return 0;
+    forget_refused(self, leaf);
+    return refuse_element(self, follow, first, last, allowed);
 }
 
 /* ---- Index base 1 ---------------------------------------------------------------------------------------------- */
@@ -233,6 +246,8 @@ int gts_shift_table(gts_program *self, uint32_t index)
     gts_leaf *const leaf = &self->leaf[index];
     gts_array *const table = &leaf->current->array;
     gts_table *const known = gts_table_of(leaf);
+    gts_table_copy_release(known->copy);
+    known->copy = NULL;
     if (gts_index_base(leaf) == 0 || table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
     if (table->device != GTS_CPU)
@@ -251,7 +266,6 @@ int gts_shift_table(gts_program *self, uint32_t index)
         return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");
     copy->owners = 1;
     shift(table, copy->bytes - extent.low);
-    gts_table_copy_release(known->copy);
     known->copy = copy;
     table->data = copy->bytes - extent.low;
     return 0;

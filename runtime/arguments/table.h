@@ -18,6 +18,17 @@ static inline int64_t gts_row_shift(const gts_program *self, uint32_t leaf, cons
 /* Replaces the array of a new table of base 1 by a copy of base 0 with the same strides. */
 int gts_shift_table(gts_program *self, uint32_t leaf);
 
+/* ---- samples.c ------------------------------------------------------------------------------------------------- */
+
+/* Keeps some elements of a table, spread over its rows and columns. */
+void gts_samples_take(const gts_array *table, gts_samples *samples);
+
+/*
+ * Whether a table has other elements than those that were kept of one at the same address, in the same layout. If not,
+ * takes what has changed between them.
+ */
+bool gts_samples_differ(const gts_array *table, gts_samples *samples);
+
 /* ---- check.c --------------------------------------------------------------------------------------------------- */
 
 /* Refuses an array that lacks indices between `lowest` and `highest`. Returns -1. */

@@ -93,6 +93,50 @@ static int keep_tables(gts_bound_call *call, gts_program *program)
     return 0;
 }
 
+/* ---- Index bases ----------------------------------------------------------------------------------------------- */
+
+static const gts_array *member(const gts_stub *stub, uint32_t leaf, const void *args)
+{
+    return (const gts_array *)((const char *)args + stub->leaves[leaf].member);
+}
+
+/* Sets the index base of a table, which the caller restores: the host has set another one since the call was bound. */
+static int set_base(gts_program *program, uint32_t leaf, int64_t base)
+{
+    if (gts_enter_open(program) != 0)
+        return -1;
+    program->leaf[leaf].index_base = base;
+    gts_forget_arrays(program);
+    gts_leave(program);
+    return 0;
+}
+
+/* Calls `act` while the tables from a leaf on have the index bases with which a call was bound: the others are copied. */
+static int with_bases_from(const gts_bound_call *call, uint32_t leaf, int (*act)(void *), void *context)
+{
+    const gts_stub *const stub = call->stub;
+    gts_program *const program = call->program;
+    for (; leaf < stub->leaf_count; ++leaf) {
+        const int64_t base = call->tables != NULL && call->tables[leaf] != NULL ? 1 : 0;
+        const int64_t now = program->leaf[leaf].index_base;
+        if (stub->leaves[leaf].kind != GTS_CONNECTIVITY || (now == 1) == (base == 1) ||
+            gts_is_empty(member(stub, leaf, call->args)))
+            continue;
+        if (set_base(program, leaf, base) != 0)
+            return -1;
+        const int status = with_bases_from(call, leaf + 1, act, context);
+        return set_base(program, leaf, now) == 0 ? status : -1;
+    }
+    return act(context);
+}
+
+static int with_bases(const gts_bound_call *call, int (*act)(void *), void *context)
+{
+    return with_bases_from(call, call->stub->leaf_count - call->stub->table_count, act, context);
+}
+
+/* ---- Taking arguments ------------------------------------------------------------------------------------------ */
+
 void gts_bound_take(gts_bound_call *call)
 {
     memcpy(call->slots, call->program->slots, call->stub->slots_size);
@@ -185,6 +229,7 @@ int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
         return refuse_memory(program);
     }
     self->args = copy;
+    self->run = program->stub->start;
     if (args != NULL) {
         memcpy(copy, args, program->stub->args_size);
         take_names(program->stub, copy);
@@ -230,26 +275,39 @@ static GTS_COLD int check_memory(const gts_bound_call *call)
     for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
         const gts_contract *const contract = &call->stub->leaves[i];
         if (gts_is_array(contract->kind) && contract->device == GTS_CPU &&
-            !is_mapped((const gts_array *)((const char *)call->args + contract->member)))
+            !is_mapped(member(call->stub, i, call->args)))
             return GTS_REFUSE(call->program, contract, GTS_VALUE_ERROR,
                               "was freed after the call was bound: its memory is not there any more.");
     }
     return 0;
 }
 
-static GTS_COLD int start_slowly(const gts_bound_call *call)
+static int bind_again(void *call)
+{
+    return bind(call, ((const gts_bound_call *)call)->args);
+}
+
+static int call_program(void *context)
+{
+    const gts_bound_call *const call = context;
+    return call->stub->call(call->program, call->args);
+}
+
+static GTS_COLD int start_slowly(gts_bound_call *call, bool has_new_table)
 {
     if (gts_bound_program(call) == NULL)
         return gts_bound_refuse_closed(call);
     if (call->program->debug && check_memory(call) != 0)
         return -1;
-    return call->stub->call(call->program, call->args);
+    if (has_new_table && with_bases(call, bind_again, call) != 0)
+        return -1;
+    return with_bases(call, call_program, call);
 }
 
 int gts_start(gts_bound_call *call)
 {
     const int status = GTS_LIKELY(call != NULL) ? gts_start_known(call) : 1;
-    return GTS_LIKELY(status <= 0) ? status : start_slowly(call);
+    return GTS_LIKELY(status <= 0) ? status : start_slowly(call, status == GTS_TABLE_CHANGED);
 }
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
@@ -314,6 +372,19 @@ int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
     return 1;
 }
 
+/* What gts_bind() takes. */
+typedef struct request {
+    gts_program *program;
+    const void *args;
+    gts_bound_call **call;
+} request;
+
+static int bind_new(void *context)
+{
+    const request *const wanted = context;
+    return gts_bind(wanted->program, wanted->args, wanted->call);
+}
+
 int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed)
 {
     *changed = NULL;
@@ -326,7 +397,7 @@ int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const
     memcpy(args, call->args, call->stub->args_size);
     int status = change(program, args, what);
     if (status > 0)
-        status = gts_bind(program, args, changed) == 0 ? 1 : -1;
+        status = with_bases(call, bind_new, &(request){program, args, changed}) == 0 ? 1 : -1;
     free(args);
     return status;
 }

@@ -28,6 +28,12 @@ def test_tables(build: Build) -> None:
 
 
 @address
+def test_changed_tables(build: Build) -> None:
+    programs = ("./gather_stub.so", "./libgather.so", "./wide_gather_stub.so", "./libwide_gather.so")
+    build.run("changed_tables.c", *programs, stubs=["gather_stub.so", "wide_gather_stub.so"])
+
+
+@address
 def test_extreme_values(build: Build) -> None:
     programs = ("./gather_stub.so", "./libgather.so", "./wide_gather_stub.so", "./libwide_gather.so")
     build.run("extremes.c", *programs, stubs=["gather_stub.so", "wide_gather_stub.so"])

@@ -605,7 +605,8 @@ class CallPlan:
             *(each.leaf for each in self.followed_tables),
         )
         if leaf.is_connectivity:
-            compared = compared - {"start"} | {"size"}  # A table always starts at 0.
+            # A table always starts at 0. The others say where the elements are that a call compares.
+            compared = compared - {"start"} | {"size", "stride"}
         elif any(field is leaf for field in bounded):
             compared |= {"start", "size"}
         return tuple(name for name in PROPERTIES if name in compared)

@@ -2,6 +2,8 @@
 #ifndef GTSTUB_ARRAYS_H
 #define GTSTUB_ARRAYS_H
 
+#include <string.h>
+
 #include "gtstub/attributes.h"
 #include "gtstub/contract.h"
 
@@ -25,6 +27,22 @@ typedef struct gts_table_part {
 
 /** The parts of a table that are remembered: some programs use several, and time levels alternate. */
 #define GTS_TABLE_PARTS 4
+
+/** Two words of memory, which gcc and clang compare as one vector on any machine. */
+typedef uint64_t gts_words __attribute__((vector_size(16), may_alias));
+
+/** Half the words of the elements that are kept of a table. */
+#define GTS_SAMPLES 4
+
+/**
+ * Some elements of a table, as they were when it was read: one word at each address, and one `step` bytes after it. A
+ * table at the same address may be another one, or have been changed.
+ */
+typedef struct gts_samples {
+    gts_words words[GTS_SAMPLES];
+    const char *at[GTS_SAMPLES];
+    int64_t step;
+} gts_samples;
 
 /** A copy of a table in base 0, which programs and bound calls share. */
 typedef struct gts_table_copy gts_table_copy;
@@ -88,9 +106,6 @@ static inline bool gts_is_empty(const gts_array *array)
 /** Whether two arrays are the same memory in the same layout on the same device. Dimension names are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 
-/** Two words of memory, which gcc and clang compare as one vector on any machine. */
-typedef uint64_t gts_words __attribute__((vector_size(16), may_alias));
-
 static inline gts_words gts_differ_words(const void *a, const void *b)
 {
     return *(const gts_words *)a ^ *(const gts_words *)b;
@@ -121,6 +136,26 @@ static inline GTS_ALWAYS_INLINE gts_words gts_differ(const gts_array *a, const g
         difference |= gts_differ_axes(a->shape, b->shape, rank);
     if ((what & GTS_STRIDE) != 0)
         difference |= gts_differ_axes(a->strides, b->strides, rank);
+    return difference;
+}
+
+/** A word at any address. */
+static inline uint64_t gts_word_at(const char *address)
+{
+    uint64_t word;
+    memcpy(&word, address, sizeof word);
+    return word;
+}
+
+/** Compares the samples of a table, which must be at the same address in the same layout, with what is there now. */
+static inline GTS_ALWAYS_INLINE gts_words gts_differ_samples(const gts_samples *table)
+{
+    gts_words difference = {0, 0};
+#pragma GCC unroll 4
+    for (int i = 0; i < GTS_SAMPLES; ++i) {
+        const gts_words found = {gts_word_at(table->at[i]), gts_word_at(table->at[i] + table->step)};
+        difference |= found ^ table->words[i];
+    }
     return difference;
 }
 

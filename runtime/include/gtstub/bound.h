@@ -11,7 +11,7 @@
 struct gts_bound_call {
     gts_program *program;      /* NULL after it was closed */
     void *slots;               /* of this call, in the same block of memory */
-    int (*run)(gts_program *); /* of the stub */
+    int (*run)(gts_program *); /* of the stub: `start` for a C or Fortran host, `run` for other hosts */
     bool needs_host;           /* each start converts objects of the host */
     unsigned int references;   /* of the host, and of the steps that contain the call */
     const gts_stub *stub;      /* never unmapped */
@@ -70,7 +70,7 @@ static inline int gts_bound_run(const gts_bound_call *call, gts_program *self)
     return status;
 }
 
-/* Starts a bound call unless this needs its host: then it returns 1, and has done nothing. */
+/* Starts a bound call unless this needs its host, or a table has changed: then the status is > 0, and it has done nothing. */
 static inline int gts_start_known(const gts_bound_call *call)
 {
     gts_program *const self = call->program;

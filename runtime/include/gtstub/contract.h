@@ -127,6 +127,9 @@ typedef struct gts_host gts_host;
 /** An argument or a result of a callback: gtstub/callback.h. */
 typedef struct gts_callback_value gts_callback_value;
 
+/** The status of gts_stub.start if a table is not the one that was bound. */
+#define GTS_TABLE_CHANGED 2
+
 /** The descriptor of a program. A stub library exports it as `gts_descriptor`. */
 typedef struct gts_stub {
     uint32_t abi;                      /**< GTS_ABI of the header that it was compiled with */
@@ -149,6 +152,8 @@ typedef struct gts_stub {
     bool has_metrics;                  /**< the SDFG takes metrics_level and compute_time */
     size_t args_size;                  /**< of `struct <name>_args`, in bytes */
     size_t slots_size;                 /**< of the struct of all slots, in bytes */
+    uint32_t table_count;              /**< number of connectivities, which are the last leaves */
+    size_t tables;                     /**< the offset of a gts_samples for each of them in that struct, in bytes */
     /** Converts the arguments of a call. args: one object for each parameter, then the offset provider. */
     int (*convert)(gts_program *, const gts_host *, void *const *args);
     /** Whether the arrays of two calls differ in what the SDFG takes of them; NULL if no argument is an array. */
@@ -156,6 +161,7 @@ typedef struct gts_stub {
     int (*call)(gts_program *, const void *args); /**< `<name>_call()`; args: `struct <name>_args` */
     int (*prepare)(gts_program *);                /**< fills the slots of new arrays, and checks all slots */
     int (*run)(gts_program *);                    /**< prepares, and calls the SDFG with the slots */
+    int (*start)(gts_program *);                  /**< `run` of a bound call; GTS_TABLE_CHANGED, and nothing was done */
     void *(*init)(const gts_program *);           /**< calls `__dace_init_<name>` and returns its result */
 } gts_stub;
 

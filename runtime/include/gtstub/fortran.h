@@ -103,10 +103,8 @@ static inline int gts_fortran_read_all(gts_program *self, const CFI_cdesc_t *con
 /* Checks the arrays of a call that are not those of the last call. `args` has room for the `struct <name>_args`. */
 static inline int gts_fortran_check(gts_program *self, const CFI_cdesc_t *const *found, void *args)
 {
-    if (self->other.knows_fortran && gts_fortran_is_other(self, found)) {
-        gts_swap_arrays(self);
+    if (self->other.knows_fortran && gts_fortran_is_other(self, found) && gts_swap_arrays(self))
         return 0;
-    }
     uint32_t count;
     if (gts_fortran_read_all(self, found, args, &count) != 0 || gts_check_args(self, args) != 0)
         return -1;

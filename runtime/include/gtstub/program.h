@@ -253,11 +253,16 @@ static inline int64_t gts_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/** For C hosts whose arrays differ from those of the last call: checks unknown arrays, and remembers all. */
+/** For C hosts whose arrays or tables differ from those of the last call: checks unknown ones, and remembers all. */
 GTS_EXPORT int gts_check_args(gts_program *self, const void *args);
 
-/** For C hosts that pass the arrays of the call before the last: swaps them with those of the last call. */
-GTS_EXPORT void gts_swap_arrays(gts_program *self);
+/**
+ * For C hosts that pass the arrays of the call before the last: swaps them with those of the last call, unless a table
+ * has changed.
+ *
+ * @return whether they were swapped
+ */
+GTS_EXPORT bool gts_swap_arrays(gts_program *self);
 
 /** Forgets the objects of all calls, so that the next call converts all of its objects. */
 static inline void gts_forget_objects(gts_program *self)

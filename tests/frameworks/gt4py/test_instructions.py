@@ -42,6 +42,9 @@ STATIC: Mapping[str, bool | int | float] = {
 }
 
 
+TABLES = 2 * 25
+"""For C and Fortran: a call compares elements of both tables of the program. Python's tables are objects."""
+
 DACE = (
     sdfg(
         *(array(name, Axis(start=0, stride=1)) for name in "abc"), symbol("n", *((name, 0, "size") for name in "abc"))
@@ -166,13 +169,13 @@ def counts(counted: Counts) -> Mapping[str, float]:
         ("program of DaCe", 430),
         ("start from Python", 250),
         ("step from Python", 100 + instructions.STEP * 190),
-        ("C", 300),
+        ("C", 300 + TABLES),
         ("gtstub from Fortran", 750),
         ("gtstub from Fortran, sections", 850),
-        ("bound from C", 100),
-        ("step from C", 80),
-        ("bound from Fortran", 100),
-        ("step from Fortran", 80),
+        ("bound from C", 100 + TABLES),
+        ("step from C", 80 + TABLES),
+        ("bound from Fortran", 100 + TABLES),
+        ("step from Fortran", 80 + TABLES),
     ],
 )
 def test_a_call_with_the_same_fields(counts: Mapping[str, float], name: str, limit: float) -> None:
@@ -202,7 +205,7 @@ def test_a_call_costs_little_more_than_its_sdfg(counts: Mapping[str, float]) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("program", 20), ("bound", 20), ("one variant", 20), ("idle", 16), ("C", 50)]
+    ("name", "limit"), [("program", 20), ("bound", 20), ("one variant", 20), ("idle", 16), ("C", 56)]
 )
 def test_the_cache_lines_of_a_call_with_the_same_fields(counted: Counts, name: str, limit: int) -> None:
     assert counted.lines[name] <= limit
