@@ -19,6 +19,7 @@ from dace.sdfg import type_inference
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.call_arguments import may_be_none
+from gtstub.frameworks.dace.saved import load_nested
 
 
 def fixed_settings() -> dict[str, Any]:
@@ -121,7 +122,7 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does. An
     optional parameter for which there is no argument is None.
 
-    Raises SignatureError for an option with which DaCe uses what it has built before.
+    Raises SignatureError for an option with which DaCe uses what it has built before, and the errors of `load_nested`.
     """
     for option in ("recreate_sdfg", "regenerate_code", "recompile"):
         if not getattr(program, option):
@@ -135,6 +136,7 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
         sdfg = program.auto_optimize(sdfg)
         sdfg.simplify()
+    load_nested(sdfg)  # What is in them is in the key then.
     return expanded(sdfg)
 
 
@@ -173,8 +175,7 @@ def compile_sdfg(sdfg: dace.SDFG, folder: Path) -> tuple[dace.SDFG, Path]:
     """
     copied = copy.deepcopy(sdfg)
     copied.build_folder = str(folder)
-    for _ in copied.all_sdfgs_recursive(load_ext=True):  # loads those that are in files
-        pass
+    load_nested(copied)
     copied.fill_scope_connectors()
     mode = config.Config.get("compiler", "build_folder_mode")
     objects = codegen.generate_code(copied, validate=False)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import dace
-
 from gtstub.cache.entry import COMPILED_SDFG, Entry
 from gtstub.errors import GtstubError
 from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.saved import saved_sdfg
 from gtstub.signature import documents
 
 
@@ -18,7 +17,8 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
     Builds the SDFG of the entry at `path` in `folder`, with the settings of its build. Returns the path of its stub,
     which stands beside the library. An entry that has the checks is not built again.
 
-    Raises CacheError if the entry is damaged, GtstubError if it has no SDFG, and the errors of a build.
+    Raises CacheError if the entry is damaged, GtstubError if it has no SDFG, or one of another version of DaCe, and the
+    errors of a build.
     """
     entry = Entry(path)
     entry.verify()
@@ -35,6 +35,6 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
         manifest.ingredients["dace_config"]["overrides"],
     )
     with build.context():
-        _, library = build.compile(dace.SDFG.from_file(str(path / COMPILED_SDFG)), folder / "dace", map_checks=True)
+        _, library = build.compile(saved_sdfg(path / COMPILED_SDFG), folder / "dace", map_checks=True)
     shutil.copy(library, folder / manifest.library)
     return Path(shutil.copy(path / manifest.stub, folder))
