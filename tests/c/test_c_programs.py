@@ -40,7 +40,6 @@ def test_extreme_values(build: Build) -> None:
 
 
 @address
-@address
 def test_opening(build: Build) -> None:
     for name, files in {"entry": ["whole_stub.so", "libwhole.so"], "alone": ["whole_stub.so"], "nothing": []}.items():
         (build.folder / name).mkdir(exist_ok=True)
