@@ -15,12 +15,14 @@ static Py_ssize_t lendable_bytes(const gts_stub *stub, const gts_workspace *work
     if (array->readonly)
         return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must not be read-only.", stub->name, storage);
     int64_t elements = 1;
-    for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
-        if (array->shape[axis] != 1 && array->strides[axis] != elements)
+    Py_ssize_t bytes;
+    for (int32_t axis = array->rank - 1; axis >= 0; --axis)
+        if ((array->shape[axis] != 1 && array->strides[axis] != elements) ||
+            __builtin_mul_overflow(elements, array->shape[axis], &elements))
             return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must be contiguous.", stub->name, storage);
-        elements *= array->shape[axis];
-    }
-    return (Py_ssize_t)elements * (Py_ssize_t)gts_dtype_size(array->dtype);
+    if (__builtin_mul_overflow(elements, gts_dtype_size(array->dtype), &bytes) || bytes < 0)
+        return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must be contiguous.", stub->name, storage);
+    return bytes;
 }
 
 /* Reads the array while the program is entered, because reading may run Python code and set the program's error. */

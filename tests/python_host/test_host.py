@@ -18,7 +18,7 @@ import gtstub
 from gtstub import _host
 from gtstub.signature.dtypes import STATIC_DTYPES as DTYPES
 from gtstub.toolchain.compiler import Toolchain
-from tests.support.hosting import EK, LEVELS, Bound, check_refused, edge_field, good_arguments
+from tests.support.hosting import EK, LEVELS, Bound, check_refused, domain, edge_field, good_arguments
 from tests.support.signatures import program, scalar, sdfg, symbol
 
 pytestmark = pytest.mark.sanitizer
@@ -454,6 +454,12 @@ def test_metrics_may_refer_back_to_the_program(bound: Bound) -> None:
     gc.collect()
     assert gone() is None
     assert bound.recorder.records()[-1].function == "exit"
+
+
+def test_a_domain_of_more_indices_than_an_integer_has_is_refused(bound: Bound) -> None:
+    on = domain({"Edge": (-(2**63), 2**63 - 1), "K": (0, LEVELS)})
+    with pytest.raises(ValueError, match=r"Argument 'vn' of program 'host' "):
+        bound.load()(**{**good_arguments(), "vn": edge_field(on=on)})
 
 
 # --- Workspaces -------------------------------------------------------------------------------------------------------

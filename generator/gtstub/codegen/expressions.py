@@ -1,26 +1,28 @@
 """
-Writes expressions in C: those and the conditions of bounds, whose symbols are variables of the type int64_t with `_`
-after their names, so that no symbol hides another variable; and polynomials.
+Writes expressions in C: those and the conditions of bounds, whose symbols are variables of the type int64_t or gts_wide
+with `_` after their names, so that no symbol hides another variable; and polynomials.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from gtstub.plan.model import AxisValue
-from gtstub.signature.expressions import Atom, Expression, Extremum, Operation, syntax_tree
+from gtstub.signature.expressions import Atom, Expression, Extremum, Operation, Wrapped, syntax_tree
 from gtstub.signature.facts import Fact, written
 from gtstub.signature.model import Condition
 
 
-def c_expression(value: Expression) -> str:
-    """An expression: `2 * n_ - m_ + gts_min(a_, b_)`."""
-    return value.written(_atom, _number, " * ")
+def c_expression(value: Expression, is_wide: bool = False) -> str:
+    """An expression: `2 * n_ - m_ + gts_min(a_, b_)`; with `gts_wide_min` if it `is_wide`."""
+    return value.written(functools.partial(_atom, is_wide=is_wide), _number, " * ")
 
 
-def c_condition(condition: Condition) -> str:
+def c_condition(condition: Condition, is_wide: bool = False) -> str:
     """A condition: `a_ < b_`."""
-    return f"{c_expression(condition.left)} {condition.relation} {c_expression(condition.right)}"
+    left, right = (c_expression(each, is_wide) for each in (condition.left, condition.right))
+    return f"{left} {condition.relation} {right}"
 
 
 def c_fact(fact: Fact) -> str:
@@ -51,11 +53,16 @@ def c_polynomial(value: Expression, axes: Iterable[tuple[str, AxisValue]] = ()) 
     return value.written(factor, lambda number: str(number) if number >= 0 else f"(uint64_t){number}", " * ")
 
 
-def _atom(atom: Atom) -> str:
-    if not isinstance(atom, Extremum):
+def _atom(atom: Atom, *, is_wide: bool) -> str:
+    kind = "gts_wide" if is_wide else "int64_t"
+    if isinstance(atom, str):
         return f"{atom}_"
-    *others, last = map(c_expression, atom.of)
-    return "".join(f"gts_{atom.which}({each}, " for each in others) + last + ")" * len(others)
+    if isinstance(atom, Wrapped):
+        return f"({kind})({atom.dtype}_t)({c_expression(atom.of, is_wide)})"
+    assert isinstance(atom, Extremum), "bounds have no operations"
+    *others, last = (c_expression(each, is_wide) for each in atom.of)
+    function = f"gts_wide_{atom.which}" if is_wide else f"gts_{atom.which}"
+    return "".join(f"{function}({each}, " for each in others) + last + ")" * len(others)
 
 
 def _number(value: int) -> str:

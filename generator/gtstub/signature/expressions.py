@@ -2,8 +2,9 @@
 Integer expressions over symbols: sums of multiples of atoms and of their products.
 
 A signature contains them as text. Those over the scalar arguments of an SDFG are computed by calls, in int64, and have
-no products: 'max(a, b) - 2*c + 1'. The sizes and strides of the arrays of DaCe programs are polynomials of symbols,
-powers and rounded quotients: 'M*N + R**K + int_floor(N, 2)'. Equal sums have equal objects, so that terms cancel.
+no products: 'max(a, b) - 2*c + 1'. A part in a type of C++ wraps around in it: 'uint32(n - 2)'. The sizes and strides
+of the arrays of DaCe programs are polynomials of symbols, powers and rounded quotients:
+'M*N + R**K + int_floor(N, 2)'. Equal sums have equal objects, so that terms cancel.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ LONGEST_TEXT = 4096
 LARGEST_SYMBOL = 2**43
 LARGEST_VALUE = 2**60
 """
-Within these limits an expression without products cannot overflow if it is evaluated in int64. A symbol of 64 bits that
-exceeds its limit is taken for the limit, because no array has so many elements. The last limit is for the factors of
-minima and maxima, which multiply each other.
+Within these limits an expression without products cannot overflow if it is evaluated in int64, as long as no symbol
+exceeds its limit. One with a symbol of 64 bits is evaluated in 128 bits. The last limit is for the factors of minima
+and maxima, which multiply each other.
 """
 
 LARGEST_COEFFICIENT = 2**62
@@ -81,7 +82,26 @@ def _is_simple(value: Expression) -> bool:
     return (value.is_constant and value.constant >= 0) or (value.linear is not None and value.linear[1:] == (1, 0))
 
 
-Atom = str | Extremum | Operation
+@dataclasses.dataclass(frozen=True)
+class Wrapped:
+    """The value of an expression in an integer type of C++, in which it wraps around."""
+
+    dtype: str
+    of: Expression
+
+    def __str__(self) -> str:
+        return f"{self.dtype}({self.of})"
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        bits = _BITS[self.dtype]
+        least = 0 if self.dtype.startswith("u") else -(1 << bits - 1)
+        return (self.of.evaluate(values) - least) % (1 << bits) + least
+
+
+_BITS = {"int8": 8, "int16": 16, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+"""The types that values can wrap around in."""
+
+Atom = str | Extremum | Operation | Wrapped
 """A text is the name of a symbol."""
 
 
@@ -160,6 +180,8 @@ class Expression:
                 part = extremum(term.which, [each.replace(values) for each in term.of])
             elif isinstance(term, Operation):
                 part = _operation(term.which, term.left.replace(values), term.right.replace(values))
+            elif isinstance(term, Wrapped):
+                part = wrapped(term.dtype, term.of.replace(values))
             else:
                 part = functools.reduce(operator.mul, (Expression(0, ((each, 1),)).replace(values) for each in term.of))
             if part is None:
@@ -206,6 +228,8 @@ def _inner(atom: Atom) -> tuple[Expression, ...]:
             return inner
         case Operation(left=left, right=right):
             return left, right
+        case Wrapped(of=value):
+            return (value,)
     return ()
 
 
@@ -243,6 +267,12 @@ def extremum(which: Literal["min", "max"], values: Iterable[Expression]) -> Expr
     flat = [Expression(constant, terms) for terms, constant in by_terms.items()]
     left = sorted((each for each in flat if not _never_counts(each, flat, which)), key=str)
     return left[0] if len(left) == 1 else Expression(0, ((Extremum(which, tuple(left)), 1),))
+
+
+def wrapped(dtype: str, value: Expression) -> Expression:
+    """A value in an integer type of C++."""
+    atom = Wrapped(dtype, value)
+    return Expression(atom.evaluate({})) if value.is_constant else Expression(0, ((atom, 1),))
 
 
 def _never_counts(value: Expression, others: Iterable[Expression], which: Literal["min", "max"]) -> bool:
@@ -369,6 +399,8 @@ def _read(node: ast.expr) -> Expression | None:
             return _rounded(which, _read(left), _read(right))
         case ast.Call(func=ast.Name(id="floor" | "ceiling" as name), args=[inner], keywords=[]):
             return _rounded("int_floor" if name == "floor" else "int_ceil", *_fraction(inner))
+        case ast.Call(func=ast.Name(id=name), args=[arg], keywords=[]) if name in _BITS:
+            return None if (value := _read(arg)) is None else wrapped(name, value)
     return None
 
 
@@ -428,7 +460,7 @@ def is_polynomial(value: Expression) -> bool:
         sum(1 + len(each.terms) for atom in value.atoms() for each in _inner(atom)) + len(value.terms) <= MOST_TERMS
         and max(abs(value.constant), *(abs(factor) for _, factor in value.terms), 0) <= LARGEST_COEFFICIENT
         and max((len(_factors(term)) for term, _ in value.terms), default=0) <= LARGEST_DEGREE
-        and not any(isinstance(atom, Extremum) for atom in value.atoms())
+        and not any(isinstance(atom, Extremum | Wrapped) for atom in value.atoms())
     )
 
 
@@ -450,6 +482,8 @@ def _magnitude(value: Expression) -> int:
     """What no value of an expression exceeds, whatever the values of its symbols are."""
 
     def of_atom(atom: Atom) -> int:
+        if isinstance(atom, Wrapped):
+            return max(LARGEST_SYMBOL, _magnitude(atom.of))
         return max(map(_magnitude, _inner(atom)), default=LARGEST_SYMBOL)
 
     terms = (abs(factor) * math.prod(map(of_atom, _factors(term))) for term, factor in value.terms)

@@ -218,28 +218,15 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
 {
     const gts_table *const known = gts_table_of(&self->leaf[follow->table]);
     const gts_array *const field = follow->leaf == GTS_TEMPORARY ? NULL : gts_array_of(self, follow->leaf);
-    const int64_t least = (field == NULL ? 0 : field->origin[follow->axis]) - plus;
+    const int64_t start = field == NULL ? 0 : field->origin[follow->axis];
     const int64_t stop = field == NULL ? size : gts_stop(field, follow->axis);
-    const int64_t most = (int64_t)((uint64_t)stop - 1 - (uint64_t)plus); /* wraps around as gts_stop() does */
+    const int64_t least = (int64_t)((uint64_t)start - (uint64_t)plus); /* wraps around as gts_stop() does */
+    const int64_t most = (int64_t)((uint64_t)stop - 1 - (uint64_t)plus);
     if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->least[follow->skips] >= least) &&
         GTS_LIKELY(known->most <= most) && GTS_LIKELY(first >= 0) &&
         GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
         return 0;
     return gts_check_table_slowly(self, follow, first, last, least, most);
-}
-
-/**
- * A scalar in the bounds, within limits so that sums and multiples of it do not overflow: no array has so many elements.
- */
-static inline int64_t gts_limit_int64(int64_t value)
-{
-    const int64_t most = INT64_C(1) << 43;
-    return value > most ? most : value < -most ? -most : value;
-}
-
-static inline int64_t gts_limit_uint64(uint64_t value)
-{
-    return value > INT64_MAX ? gts_limit_int64(INT64_MAX) : gts_limit_int64((int64_t)value);
 }
 
 /** The lesser and the greater of two values. */
@@ -251,6 +238,26 @@ static inline int64_t gts_min(int64_t a, int64_t b)
 static inline int64_t gts_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/** Sums of multiples of 64-bit scalars, which do not overflow. */
+__extension__ typedef __int128 gts_wide;
+
+static inline gts_wide gts_wide_min(gts_wide a, gts_wide b)
+{
+    return a < b ? a : b;
+}
+
+static inline gts_wide gts_wide_max(gts_wide a, gts_wide b)
+{
+    return a > b ? a : b;
+}
+
+/** An index that was computed from 64-bit scalars, within limits: no array has so many elements. */
+static inline int64_t gts_index(gts_wide value)
+{
+    const int64_t most = INT64_C(1) << 60;
+    return value > most ? most : value < -most ? -most : (int64_t)value;
 }
 
 /** For C hosts whose arrays or tables differ from those of the last call: checks unknown ones, and remembers all. */

@@ -16,10 +16,10 @@ static gts_dtype find_dtype(char kind, size_t size)
 /* Sets the strides of an array that is contiguous in C order. */
 static void set_contiguous(gts_array *array)
 {
-    int64_t stride = 1;
+    uint64_t stride = 1; /* wraps around, because nothing has checked the shape */
     for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
-        array->strides[axis] = stride;
-        stride *= array->shape[axis];
+        array->strides[axis] = (int64_t)stride;
+        stride *= (uint64_t)array->shape[axis];
     }
 }
 

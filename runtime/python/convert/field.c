@@ -61,7 +61,7 @@ static int decode_domain(gts_py_leaf *leaf, PyObject *dims, PyObject *ranges, gt
             read_bound(argument, axis, dim, range, name->stop, &stop) != 0)
             return -1;
         domain->dims[axis] = dim;
-        domain->shape[axis] = stop - domain->origin[axis];
+        domain->shape[axis] = (int64_t)((uint64_t)stop - (uint64_t)domain->origin[axis]);
     }
     return 0;
 }

@@ -128,24 +128,34 @@ def test_conditions_of_too_many_cases_are_not_known() -> None:
 @pytest.mark.parametrize(
     ("init", "condition", "update", "expected"),
     [
-        ("i = a", "i < b", "i = i + 1", ("a", "b - 1")),
-        ("i = a + 1", "i <= b", "i = i + 1", ("a + 1", "b")),
-        ("i = b - 1", "i > a", "i = i - 1", ("a + 1", "b - 1")),
-        ("i = b - 1", "i >= a", "i = i - 1", ("a", "b - 1")),
-        ("i = b - 1", "(i >= a)", "i = (i - 1)", ("a", "b - 1")),
+        ("i = a", "i < b", "i = i + 1", ("a", "b - 1", 1)),
+        ("i = a + 1", "i <= b", "i = i + 1", ("a + 1", "b", 1)),
+        ("i = a", "i < b", "i = (1 + i)", ("a", "b - 1", 1)),
+        ("i = (- a)", "i < (- b)", "i = i - (- 1)", ("0 - a", "0 - b - 1", 1)),
+        ("i = b - 1", "i > a", "i = i - 1", ("a + 1", "b - 1", -1)),
+        ("i = b - 1", "i >= a", "i = i - 1", ("a", "b - 1", -1)),
+        ("i = b - 1", "(i >= a)", "i = (i - 1)", ("a", "b - 1", -1)),
+        ("i = (b - 1)", "(i > (- 1))", "i = (i + (- 1))", ("0", "b - 1", -1)),
+        ("i = b - 1", "i > -1", "i = i + -1", ("0", "b - 1", -1)),
+        ("i = a", "i < b", "i = i + 2", ("a", "b - 1", 2)),
+        ("i = (b - 1)", "(i > (- 1))", "i = (i + (- 2))", ("0", "b - 1", -2)),
     ],
 )
 def test_loops_have_a_least_and_a_greatest_value(
-    init: str, condition: str, update: str, expected: tuple[str, str]
+    init: str, condition: str, update: str, expected: tuple[str, str, int]
 ) -> None:
-    assert conditions.loop(init, condition, update, "i", SCOPE) == tuple(map(read, expected))
+    least, greatest, step = expected
+    assert conditions.loop(init, condition, update, "i", SCOPE) == (read(least), read(greatest), step)
 
 
 @pytest.mark.parametrize(
     ("init", "condition", "update"),
     [
-        ("i = a", "i < b", "i = i + 2"),
         ("i = a", "i < b", "i = i * 1"),
+        ("i = a", "i < b", "i = i * 2"),
+        ("i = a", "i > b", "i = i * (-1)"),
+        ("i = a", "i < b", "i = i + a"),
+        ("i = a", "i < b", "i = i + (- 1)"),
         ("i = a", "i < b", "i = j + 1"),
         ("i = a", "i > b", "i = i + 1"),
         ("i = a", "i < b", "i = i - 1"),
@@ -567,6 +577,29 @@ def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapp
     }
     found = bounds_of(sdfg({"A": array("n")}, loop), {"n": "int32"}, has_domains=True)
     assert (found.known, len(found.unknown)) == ((0, 1) if assignments else (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("update", "start", "condition", "expected"),
+    [
+        ("i = (i + (- 1))", "i = (n - 1)", "(i > (- 1))", ("0 < n", "0", "n - 1")),
+        ("i = (i + (- 2))", "i = (n - 1)", "(i > (- 1))", ("0 < n", "n - 1", "n - 1")),
+        ("i = i + 3", "i = m", "i < n", ("m < n", "m", "m")),
+    ],
+)
+def test_the_first_round_of_loops_with_other_steps_is_known(
+    update: str, start: str, condition: str, expected: tuple[str, str, str]
+) -> None:
+    texts = {"init_statement": start, "loop_condition": condition, "update_statement": update}
+    attributes = {name: {"string_data": text} for name, text in texts.items()}
+    state = {"id": 0, "type": "SDFGState", "nodes": READ, "edges": [edge(0, 1, "A", "i")]}
+    loop = {"id": 0, "type": "LoopRegion", "attributes": {**attributes, "loop_variable": "i"}, "nodes": [state]}
+    made = sdfg({"A": array("s")}, {**loop, "edges": []})
+    found = bounds_of(made, {"n": "int32", "m": "int32"}, has_domains=False)
+    ((when, use),) = [(str(claim.when[0]), *claim.uses) for claim in found.claims]
+    assert (when, str(use.lowest[0]), str(use.highest[0])) == expected
+    left = () if update == "i = (i + (- 1))" else (Unknown("A", "in a loop of unknown length", 1),)
+    assert found.unknown == left
 
 
 @pytest.mark.parametrize(

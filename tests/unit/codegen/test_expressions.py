@@ -36,3 +36,13 @@ def test_condition() -> None:
 def test_columns_are_bits() -> None:
     assert bits((0, 1, 5)) == 0b100011
     assert bits((63,)) == 2**63
+
+
+def test_expressions_of_64_bit_scalars_are_wide() -> None:
+    assert c_expression(value("min(a, b) - 1"), is_wide=True) == "gts_wide_min(a_, b_) - 1"
+    assert c_condition(Condition(value("max(a, 3)"), "<", value("b")), is_wide=True) == "gts_wide_max(3, a_) < b_"
+
+
+def test_wrapped_values_are_casts() -> None:
+    assert c_expression(value("uint32(n - 2) + 1")) == "(int64_t)(uint32_t)(n_ - 2) + 1"
+    assert c_expression(value("uint64(n - 2)"), is_wide=True) == "(gts_wide)(uint64_t)(n_ - 2)"

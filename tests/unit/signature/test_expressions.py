@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from gtstub.signature.expressions import (
     difference,
     extremum,
     parse,
+    polynomial,
     symbol,
 )
 
@@ -202,3 +204,33 @@ def test_the_largest_expressions_fit_64_bits(signs: list[int], which: int) -> No
     assert len(found.terms) == MOST_TERMS - 1
     assert abs(found.evaluate(dict.fromkeys((f"s{i}" for i in range(MOST_TERMS)), which))) < 2**63
     assert parse(text.replace(f"{factor}*s0", f"{8 * factor}*s0")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "expected"),
+    [
+        ("uint32(n - 2)", 1, 2**32 - 1),
+        ("uint32(n - 2)", 5, 3),
+        ("uint64(n - 2) + 1", 1, 2**64),
+        ("int8(2*n)", 100, -56),
+        ("int16(n)", 2**15, -(2**15)),
+        ("uint8(n)", -1, 255),
+        ("max(7, uint32(n))", 3, 7),
+        ("2*uint32(uint8(n) - 4)", 256, 2 * (2**32 - 4)),
+    ],
+)
+def test_values_wrap_around_in_types_of_c(text: str, n: int, expected: int) -> None:
+    found = read(text)
+    assert str(found) == text
+    assert found.symbols == {"n"}
+    assert found.evaluate({"n": n}) == expected
+    assert found.replace({"n": Expression(n)}) == Expression(expected)
+    assert found.replace({"n": symbol("m")}) == read(re.sub(r"\bn\b", "m", text))
+
+
+def test_equal_wrapped_values_cancel() -> None:
+    assert read("uint32(n - 2) - uint32(-2 + n)") == Expression()
+    assert difference(read("uint32(n - 2)"), read("n - 2")) is None
+    assert parse("uint32(a, b)") is None
+    assert parse(f"uint32({LARGEST_FACTOR + 1}*n)") is None
+    assert polynomial("uint32(n)*m") is None

@@ -7,8 +7,10 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
+from gtstub.analysis.bounds.wrapping import SIGNED, Typed, in_types
 from gtstub.sdfg.model import Subset, words_in
-from gtstub.signature.expressions import Expression, parse, symbol
+from gtstub.signature.dtypes import DType
+from gtstub.signature.expressions import Expression, parse, symbol, syntax_tree
 from gtstub.signature.facts import fact_text
 from gtstub.signature.model import Condition
 
@@ -146,21 +148,40 @@ class Scope:
     doubt: str = ""
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     facts: dict[str, str] = dataclasses.field(default_factory=dict)
+    types: Mapping[str, DType] = dataclasses.field(default_factory=dict)
     unit: int | None = None
     counter: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
     def value(self, text: str) -> Expression | None:
         """An expression in the arguments and in variables; None if it has another form or unknown symbols."""
+        found = self.typed(text)
+        return None if found is None else found.value
+
+    def typed(self, text: str) -> Typed | None:
+        """The same with its type in C++."""
         found = _parsed(text)
         if found is None or not found.symbols <= self.symbols.keys():
             return None
-        return found.replace(self.symbols)
+        if not self.types:
+            return Typed(found.replace(self.symbols), SIGNED)
+        tree = syntax_tree(text)
+        return None if tree is None else in_types(tree, self.symbols, self.types)
+
+    def last(self, text: str) -> Expression | None:
+        """The last index of a range, as of a loop that ends before the next one."""
+        found = _parsed(text) if self.types else None
+        value = self.value(text) if found is None else self.value(str(found + 1))
+        return value if value is None or found is None else value - 1
+
+    def knowing(self, values: Mapping[str, Typed]) -> Scope:
+        """The scope in which names have these values as well."""
+        symbols = {**self.symbols, **{name: each.value for name, each in values.items()}}
+        types = {**self.types, **{name: each.dtype for name, each in values.items() if each.dtype != SIGNED}}
+        return dataclasses.replace(self, symbols=symbols, types=types)
 
     def values(self, texts: Iterable[str]) -> tuple[Expression, ...] | None:
         """Several expressions; None if one of them is not known."""
-        found = tuple(self.value(text) for text in texts)
-        known = tuple(value for value in found if value is not None)
-        return known if len(known) == len(found) else None
+        return _known(map(self.value, texts))
 
     def inside(
         self, ends: Mapping[str, tuple[Expression | None, Expression | None]], *, is_parallel: bool = False
@@ -194,7 +215,8 @@ class Scope:
         hidden = set(names)
         symbols = {name: value for name, value in self.symbols.items() if name not in hidden}
         texts = {name: text for name, text in self.texts.items() if name not in hidden}
-        return dataclasses.replace(self, symbols=symbols, texts=texts)
+        types = {name: dtype for name, dtype in self.types.items() if name not in hidden}
+        return dataclasses.replace(self, symbols=symbols, texts=texts, types=types)
 
     def fact(self, text: str) -> Expression | None:
         """The symbol for a condition on scalar arguments; None for another condition."""
@@ -219,13 +241,20 @@ class Scope:
         location, ends = self.containers.get(name), None if subset is None else subset.ends
         if location is None or self.doubt or ends is None or is_dynamic:
             return self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
-        firsts, lasts = self.values(first for first, _ in ends), self.values(last for _, last in ends)
+        firsts = self.values(first for first, _ in ends)
+        lasts = _known(self.value(last) if first == last else self.last(last) for first, last in ends)
         if firsts is None or lasts is None or len(ends) != len(location.axes):
             is_computed = any(self.depends_on_data(text) for each in ends for text in each)
             return self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
         axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
         unit = self.as_unit().unit or 0
         return Access(location.array, self.loops, self.conditions, axes, location.sizes, unit, is_write, overwrites)
+
+
+def _known(values: Iterable[Expression | None]) -> tuple[Expression, ...] | None:
+    found = tuple(values)
+    known = tuple(value for value in found if value is not None)
+    return known if len(known) == len(found) else None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from gtstub.analysis.bounds.access import DATA_CONDITION, OTHER, SCALAR_CONDITION, AnyOf, Conditions, Scope
+from gtstub.analysis.bounds.wrapping import common_type, converted
 from gtstub.sdfg.model import words_in
-from gtstub.signature.expressions import Expression, symbol, syntax_tree
+from gtstub.signature.expressions import Expression, difference, parse, symbol, syntax_tree
 from gtstub.signature.model import Condition
 
 _UNKNOWN = {"__unknown_data_": DATA_CONDITION, "__unknown_scalars_": SCALAR_CONDITION, "__unknown_form_": OTHER}
@@ -66,27 +67,33 @@ MOST_CASES = 16
 """The most cases that are told apart, because conditions of conditions have exponentially many."""
 
 
-def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:
-    """The least and the greatest value of a loop's variable, which changes by 1; None for other loops."""
-    match syntax_tree(condition), syntax_tree(update.partition("=")[2]):
-        case (
-            ast.Compare(left=ast.Name(id=held), ops=[order], comparators=[end]),
-            ast.BinOp(left=ast.Name(id=stepped), op=step, right=ast.Constant(value=1)),
-        ) if held == stepped == variable and init.strip().startswith(f"{variable} ="):
+def loop(
+    init: str, condition: str, update: str, variable: str, scope: Scope
+) -> tuple[Expression, Expression, int] | None:
+    """
+    The least and the greatest value that a loop's variable may have, and by what it changes in each round; None for
+    other loops. The first round has one of both values, the last round only if the variable changes by 1.
+    """
+    match syntax_tree(condition):
+        case ast.Compare(left=ast.Name(id=name), ops=[order], comparators=[end]) if (
+            name == variable and init.strip().startswith(f"{variable} =")
+        ):
             start, last = scope.value(init.partition("=")[2]), scope.value(ast.unparse(end))
         case _:
             return None
-    if start is None or last is None:
+    updated = parse(update.partition("=")[2])
+    step = None if updated is None else difference(updated, symbol(variable))
+    if start is None or last is None or not step:
         return None
-    match order, step:
-        case ast.Lt(), ast.Add():
-            return start, last - 1
-        case ast.LtE(), ast.Add():
-            return start, last
-        case ast.Gt(), ast.Sub():
-            return last + 1, start
-        case ast.GtE(), ast.Sub():
-            return last, start
+    match order:
+        case ast.Lt() if step > 0:
+            return start, last - 1, step
+        case ast.LtE() if step > 0:
+            return start, last, step
+        case ast.Gt() if step < 0:
+            return last + 1, start, step
+        case ast.GtE() if step < 0:
+            return last, start, step
     return None
 
 
@@ -120,11 +127,12 @@ def _joined(parts: Iterable[_Cases | None], are_all: bool) -> _Cases | None:
 
 
 def _relation(left: ast.expr, op: ast.cmpop, right: ast.expr, scope: Scope, *, holds: bool) -> _Cases | None:
-    a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
+    a, b = scope.typed(ast.unparse(left)), scope.typed(ast.unparse(right))
     relation = _RELATIONS.get(type(op))
     if a is None or b is None or relation is None:
         return None
-    found = relation(a, b)
+    dtype = common_type(a.dtype, b.dtype)
+    found = relation(converted(a, dtype), converted(b, dtype))
     return ((found if holds else _not(found),),)
 
 

@@ -9,9 +9,9 @@ import ast
 import dataclasses
 
 from gtstub.analysis.bounds.access import Scope
+from gtstub.analysis.bounds.wrapping import Typed
 from gtstub.sdfg.dataflow import Dataflow, around
 from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, assigned_in, regions_in, states_in
-from gtstub.signature.expressions import Expression
 
 
 def enter(sdfg: Sdfg, scope: Scope) -> Scope:
@@ -50,22 +50,27 @@ class _Writer:
     def _node(self) -> Node:
         return self.state.nodes[self.edge.src]
 
-    def value(self, scope: Scope) -> Expression | None:
+    def value(self, scope: Scope) -> Typed | None:
         """The value that is written, if it is known."""
+        found = self._computed(scope)
+        container = self.state.containers[self.state.nodes[self.edge.dst].container]
+        return None if found is None else found.stored(container.dtype)
+
+    def _computed(self, scope: Scope) -> Typed | None:
         state, node = self.state, self._node
         if self.edge.is_wcr:
             return None
         if node.container:
-            return scope.symbols.get(str(state.source(self.edge)))
+            return scope.typed(str(state.source(self.edge)))
         if node.kind != "Tasklet":
             return None
-        connectors = {}
+        symbols, types = dict(scope.symbols), dict(scope.types)
         for each, name, part in state.reads(node):
             if name in scope.symbols and part is not None and part.is_point:
-                connectors[str(each.dst_connector)] = scope.symbols[name]
-        inner = dataclasses.replace(scope, symbols={**scope.symbols, **connectors})
+                symbols[str(each.dst_connector)] = scope.symbols[name]
+                types |= {str(each.dst_connector): scope.types[name]} if name in scope.types else {}
         text = _assigned_text(node, str(self.edge.src_connector))
-        return None if text is None else inner.value(text)
+        return None if text is None else dataclasses.replace(scope, symbols=symbols, types=types).typed(text)
 
     def depends_on_data(self, scope: Scope) -> bool:
         """Whether the value depends on elements of arrays, or on where in a loop it is written."""
@@ -104,12 +109,12 @@ def _with_values(scope: Scope, assigned: dict[str, set[str]], scalars: dict[str,
     texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
     writers = {name: each[0] for name, each in scalars.items() if len(each) == 1}
     while True:
-        found = {name: scope.value(text) for name, text in texts.items() if name not in scope.symbols}
+        found = {name: scope.typed(text) for name, text in texts.items() if name not in scope.symbols}
         found |= {name: writer.value(scope) for name, writer in writers.items() if name not in scope.symbols}
-        known = {name: value for name, value in found.items() if value is not None}
+        known = {name: each for name, each in found.items() if each is not None}
         if not known:
             return scope
-        scope = dataclasses.replace(scope, symbols={**scope.symbols, **known})
+        scope = scope.knowing(known)
 
 
 def _with_data(sdfg: Sdfg, scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:

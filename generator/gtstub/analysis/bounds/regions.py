@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.analysis.bounds import conditions, names, states
 from gtstub.analysis.bounds.access import OTHER, Access, Location, Scope, Unread
+from gtstub.analysis.bounds.wrapping import STORED
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.flow import flow
 from gtstub.sdfg.model import (
@@ -28,7 +29,7 @@ from gtstub.sdfg.model import (
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, symbol, syntax_tree
 from gtstub.signature.facts import Fact
-from gtstub.signature.model import INDEX_TYPES
+from gtstub.signature.model import INDEX_TYPES, Condition
 
 _LEAVING = {"BreakBlock", "ContinueBlock", "ReturnBlock"}
 
@@ -41,7 +42,11 @@ def accesses(
     scalar arguments. `evaluates_both` says whether the program evaluates both sides of a choice that depends on data.
     """
     integers = {name: symbol(name) for name, dtype in scalars.items() if dtype in INDEX_TYPES}
-    scope = Scope(integers, {}, evaluates_both=evaluates_both, texts={name: name for name in scalars})
+    # Only unsigned and short types need to be known: others do not wrap around.
+    are_long = all(dtype not in STORED for dtype in scalars.values())
+    types = {} if are_long else {name: scalars[name] for name in integers}
+    texts = {name: name for name in scalars}
+    scope = Scope(integers, {}, evaluates_both=evaluates_both, texts=texts, types=types)
     arguments = {
         name: each for name, each in sdfg.containers.items() if not each.is_transient and each.kind != "Scalar"
     }
@@ -106,7 +111,8 @@ def _in_steps(steps: Iterable[Block | Transition], scope: Scope, sdfg: Sdfg) -> 
             case Loop():
                 for text in step.texts:
                     yield from _in_text(text, scope)
-                yield from _in_region(step, _in_loop(step, scope), sdfg)
+                for inside in _in_loop(step, scope):
+                    yield from _in_region(step, inside, sdfg)
             case Region(kind="ControlFlowRegion"):
                 yield from _in_region(step, scope, sdfg)
             case Region():
@@ -141,9 +147,18 @@ def _in_text(text: str, scope: Scope) -> Iterator[Access | Unread]:
         yield unit.access(name, first, is_write=False)
 
 
-def _in_loop(loop: Loop, scope: Scope) -> Scope:
-    ends = conditions.loop(loop.init, loop.condition or "", loop.update, loop.variable, scope)
+def _in_loop(loop: Loop, scope: Scope) -> Iterator[Scope]:
+    """The scope in all rounds of a loop. Of a loop that leaves out numbers, only the first round is known."""
+    found = conditions.loop(loop.init, loop.condition or "", loop.update, loop.variable, scope)
     inside = dataclasses.replace(scope, data=scope.data | {loop.variable})
-    if ends is None or loop.variable in names.assignments_in(loop) or loop.is_inverted:
-        return inside.inside({loop.variable: (None, None)})
-    return inside.inside({loop.variable: ends})
+    if found is None or loop.variable in names.assignments_in(loop) or loop.is_inverted:
+        yield inside.inside({loop.variable: (None, None)})
+        return
+    first, last, step = found
+    if abs(step) == 1:
+        yield inside.inside({loop.variable: (first, last)})
+        return
+    start = first if step > 0 else last
+    is_entered = Condition(first, "<", last + 1)
+    yield inside.when((is_entered,)).inside({loop.variable: (start, start)})
+    yield inside.inside({loop.variable: (None, None)})

@@ -18,6 +18,7 @@ from gtstub.analysis.bounds.access import (
     Scope,
     Unread,
 )
+from gtstub.analysis.bounds.wrapping import Typed
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.model import Container, Edge, Node, Range, Sdfg, State, Subset
 from gtstub.signature.expressions import Expression, symbol
@@ -79,17 +80,16 @@ class _Scopes:
         if entry.kind != "MapEntry":
             return outer.in_doubt(OTHER)
         dynamic = {
-            str(edge.dst_connector): outer.symbols.get(name)
+            str(edge.dst_connector): outer.typed(name)
             for edge, name, _ in self._state.reads(entry)
             if not str(edge.dst_connector).startswith("IN_")
         }
         known = {name: value for name, value in dynamic.items() if value is not None}
-        outer = outer.without(dynamic)
-        outer = dataclasses.replace(outer, symbols={**outer.symbols, **known})
+        outer = outer.without(dynamic).knowing(known)
         outer = dataclasses.replace(outer, data=outer.data.union(entry.variables))
         if entry.ranges.ends is None:
             return outer.without(entry.variables).in_doubt(LOOP)
-        ends = [(outer.value(first), outer.value(last)) for first, last in entry.ranges.ends]
+        ends = [(outer.value(first), outer.last(last)) for first, last in entry.ranges.ends]
         return outer.inside(dict(zip(entry.variables, ends, strict=True)), is_parallel=is_outermost)
 
     def _with_views(self, entry: int | None, scope: Scope) -> Scope:
@@ -275,11 +275,12 @@ def _nested(state: Dataflow, node: Node, scope: Scope, in_sdfg: Callable[[Sdfg, 
 
 def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Scope:
     """What the names of a nested SDFG stand for that come from outside, but its containers."""
-    values, choices, texts, data = {}, {}, {}, set()
+    values: dict[str, Typed] = {}
+    choices, texts, data = {}, {}, set()
     for name, text in node.mapping.items():
         if (found := fact_text(text, scope.texts)) is not None:
             texts[name] = found
-        if (value := scope.value(text)) is not None:
+        if (value := scope.typed(text)) is not None:
             values[name] = value
         elif scope.depends_on_data(text):
             data.add(name)
@@ -290,9 +291,10 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
         if source in scope.data:
             data.add(connector)
         elif connector in sdfg.containers:
-            values |= {connector: scope.symbols[source]} if source in scope.symbols else {}
+            values |= {connector: known} if (known := scope.typed(source)) is not None else {}
             texts |= {connector: scope.texts[source]} if source in scope.texts else {}
-    return dataclasses.replace(scope, symbols=values, choices=choices, texts=texts, data=frozenset(data), containers={})
+    inner = dataclasses.replace(scope, symbols={}, types={}, choices=choices, texts=texts, containers={})
+    return dataclasses.replace(inner.knowing(values), data=frozenset(data))
 
 
 def _unread(state: Dataflow, node: Node, scope: Scope) -> Accesses:

@@ -1,0 +1,138 @@
+"""Indices that are computed from scalars of all integer types: calls are refused exactly where C++ leaves an array."""
+
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+import gtstub
+
+N = dace.symbol("N")
+NOW = 1_700_000_000_000_000_000
+
+
+@gtstub.program
+@dace.program
+def unless(o: dace.float64[N], t: dace.int64, t0: dace.int64):
+    if t != t0:
+        o[3] = 1.0
+
+
+@gtstub.program
+@dace.program
+def early(o: dace.float64[N], t: dace.int64, k: dace.uint64):
+    if t < 10000000000000:
+        o[3] = 1.0
+    if k == 18446744073709551615:
+        o[4] = 1.0
+
+
+@gtstub.program
+@dace.program
+def elapsed(o: dace.float64[N], t: dace.int64, t0: dace.int64):
+    o[t - t0] = 1.0
+
+
+@gtstub.program
+@dace.program
+def down(o: dace.float64[N], m: dace.int32):
+    for i in range(m - 1, -1, -1):
+        o[i] = o[i] + 1.0
+
+
+@gtstub.program
+@dace.program
+def down_by_two(o: dace.float64[N], m: dace.int32):
+    for i in range(m - 1, -1, -2):
+        o[i] = o[i] + 1.0
+
+
+@gtstub.program
+@dace.program
+def up_to(o: dace.float64[N], n: dace.uint32):
+    for i in range(n - 2):
+        o[i] = o[i] + 1.0
+
+
+@gtstub.program
+@dace.program
+def short_type(o: dace.float64[N], n: dace.uint8, m: dace.int8):
+    for i in range(n - 2):
+        o[i] = o[i] + 1.0
+    for j in range(m + m):
+        o[j] = o[j] + 1.0
+
+
+@gtstub.program
+@dace.program
+def mixed(o: dace.float64[N], n: dace.uint32, m: dace.int32):
+    if m < n:
+        o[3] = 1.0
+    o[: n - 3] = 2.0
+
+
+def check_refused(program: Any, size: int, *scalars: Any, needs: str) -> None:
+    o = np.zeros(size)
+    with pytest.raises(ValueError, match=f"must have the indices {needs} on axis 0"):
+        program(o, *scalars)
+    assert (o == 0).all()
+
+
+def written(program: Any, size: int, *scalars: Any) -> list[float]:
+    o = np.zeros(size)
+    program(o, *scalars)
+    return o.tolist()
+
+
+def test_64_bit_scalars_are_compared_exactly() -> None:
+    assert written(unless, 4, NOW, NOW + 1) == [0, 0, 0, 1]
+    check_refused(unless, 3, NOW, NOW + 1, needs="3 to 3")
+    assert written(unless, 3, NOW, NOW) == [0, 0, 0]
+    least, most = -(2**63), 2**63 - 1
+    check_refused(unless, 3, least, most, needs="3 to 3")
+    assert written(unless, 3, least, least) == [0, 0, 0]
+
+
+def test_64_bit_scalars_are_compared_with_numbers() -> None:
+    assert written(early, 3, 10**13, 0) == [0, 0, 0]
+    check_refused(early, 3, 10**13 - 1, 0, needs="3 to 3")
+    check_refused(early, 4, 10**13, 2**64 - 1, needs="4 to 4")
+    assert written(early, 4, 10**13, 2**64 - 2) == [0, 0, 0, 0]
+
+
+def test_differences_of_64_bit_scalars_are_exact() -> None:
+    assert written(elapsed, 3, NOW + 2, NOW) == [0, 0, 1]
+    check_refused(elapsed, 3, NOW + 3, NOW, needs="3 to 3")
+    check_refused(elapsed, 3, NOW, NOW + 1, needs="-1 to -1")
+    check_refused(elapsed, 3, 2**63 - 1, 0, needs=f"{2**60} to {2**60}")
+    assert written(elapsed, 3, 2**63 - 1, 2**63 - 2) == [0, 1, 0]
+
+
+def test_loops_that_count_down() -> None:
+    assert written(down, 3, 3) == [1, 1, 1]
+    check_refused(down, 2, 3, needs="0 to 2")
+    assert written(down, 2, -5) == [0, 0]
+    assert written(down_by_two, 3, 3) == [1, 0, 1]
+    check_refused(down_by_two, 2, 3, needs="2 to 2")
+    assert written(down_by_two, 2, 0) == [0, 0]
+
+
+def test_unsigned_scalars_wrap_around() -> None:
+    assert written(up_to, 5, 5) == [1, 1, 1, 0, 0]
+    assert written(up_to, 2, 2) == [0, 0]
+    check_refused(up_to, 2, 5, needs="0 to 2")
+    check_refused(up_to, 5, 1, needs="0 to 4294967294")
+
+
+def test_short_types_do_not() -> None:
+    assert written(short_type, 4, 1, -100) == [0, 0, 0, 0]
+    assert written(short_type, 4, 4, 2) == [2, 2, 1, 1]
+    check_refused(short_type, 4, 1, 127, needs="0 to 253")
+
+
+def test_unsigned_scalars_beside_signed_ones() -> None:
+    assert written(mixed, 4, 4, 3) == [2, 0, 0, 1]
+    assert written(mixed, 2, 4, -1) == [2, 0], "-1 is above all numbers"
+    check_refused(mixed, 3, 5, 4, needs="3 to 3")
+    check_refused(mixed, 4, 2, 9, needs="0 to 4294967294")
