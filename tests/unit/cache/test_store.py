@@ -480,6 +480,45 @@ def test_shared_layer_is_used_where_it_lies_and_never_written_to(
     assert list(cache.entries()) == [own, Entry(path)]
 
 
+@pytest.mark.parametrize(
+    ("root", "shared", "place", "is_noted"),
+    [
+        ("shared", "shared", "shared", True),
+        ("shared/mine", "shared", "shared/mine", True),
+        ("shared/mine", "shared", "shared/mine/FV3_TL", True),
+        ("shared/mine", "shared", "shared", False),
+        ("own", "own/shared", "own/shared", False),
+        ("own", "own/shared", "own", True),
+        ("own", "shared", "shared", False),
+        ("own", "link", "shared", False),
+        ("link", "shared", "shared", True),
+        ("own", "shared", "elsewhere", True),
+    ],
+)
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_use_is_noted_in_the_root_wherever_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    root: str,
+    shared: str,
+    place: str,
+    is_noted: bool,
+    is_relative: bool,
+) -> None:
+    """The innermost layer has an entry."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "link").symlink_to("shared")
+    monkeypatch.chdir(tmp_path)
+    start = Path() if is_relative else tmp_path
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(start / root))
+    monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", str(start / shared))
+    path = publish(Cache(tmp_path / place), KEY).path
+    for entry in (Entry(path), Entry(Path(place) / KEY)):
+        os.utime(path, (0, 0))
+        entry.mark_used()
+        assert (path.stat().st_mtime != 0) is is_noted
+
+
 def test_broken_entry_of_a_shared_layer_is_passed_over(tmp_path: Path) -> None:
     shared = publish(Cache(tmp_path / "shared"), KEY).path
     flip_a_bit(shared / LIBRARY)
