@@ -69,14 +69,19 @@ def imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
             for text_ in filter(lambda each: isinstance(each, str), code.co_consts):
                 if all(part.isidentifier() for part in text_.split(".")):
                     yield from _modules(text_, ())
-        found = list(dis.get_instructions(code))
+        found = [each for each in dis.get_instructions(code) if each.opname != "EXTENDED_ARG"]
         for index, each in enumerate(found):
             if each.opname != "IMPORT_NAME":
                 continue
             level, members = found[index - 2].argval, found[index - 1].argval or ()
-            name = "." * level + str(each.argval)
+            name = str(each.argval)
             if level:
-                name = importlib.util.resolve_name(name, function.__globals__.get("__package__") or "")
+                try:
+                    name = importlib.util.resolve_name(
+                        "." * level + name, function.__globals__.get("__package__") or ""
+                    )
+                except ImportError:  # The function may provide for this itself.
+                    continue
             yield from _modules(name, members)
 
 
@@ -97,8 +102,15 @@ def _modules(name: str, members: tuple[str, ...]) -> Iterator[types.ModuleType]:
             return
         yield module
     for member in members:
-        if not hasattr(module, member) and (inner := _import(f"{name}.{member}")) is not None:
+        if not _has(module, member) and (inner := _import(f"{name}.{member}")) is not None:
             yield inner
+
+
+def _has(module: types.ModuleType | None, member: str) -> bool:
+    try:
+        return hasattr(module, member)
+    except Exception:  # of a function `__getattr__` of the module
+        return False
 
 
 def _import(name: str) -> types.ModuleType | None:
@@ -106,5 +118,5 @@ def _import(name: str) -> types.ModuleType | None:
         return sys.modules[name]
     try:
         return importlib.import_module(name)
-    except ImportError:  # The function may provide for this itself.
+    except (Exception, SystemExit):  # The function may provide for this itself, or never come so far.
         return None

@@ -40,6 +40,9 @@ from gtstub.util.canonical import canonical, plain
 LONGEST_BYTES = 64
 """The number of bytes that a description quotes; longer ones are described by a digest."""
 
+LITERALS = {"null", "true", "false"}
+"""Identifiers that are also what JSON makes of other keys: None, True and False."""
+
 IF_READ = {"__name__", "__qualname__", "__doc__", "__annotations__"}
 """The attributes of functions and classes that are described only if a function reads them."""
 
@@ -158,8 +161,10 @@ class Reader:
         if isinstance(reduced, str):
             raise self._refusal(value, f"cannot be described (its module only has its name '{reduced}')")
         parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
+        again = self._found_again(value)
+        parts[2:3] = [members.without(state, again) for state in parts[2:3]]
         if members.pickles_itself(kind):
-            parts.append(members.attributes(value))
+            parts.append(members.without(members.attributes(value), again))
         return {"<class>": self.describe(kind), "<parts>": self.describe(parts)}
 
     def _tagged(self, tag: str, *parts: Any) -> Any:
@@ -173,7 +178,10 @@ class Reader:
 
     def _dict(self, value: dict[Any, Any]) -> Any:
         keys = [
-            key if type(key) is str and key.isidentifier() else canonical(self.describe(key)).decode() for key in value
+            key
+            if type(key) is str and key.isidentifier() and key not in LITERALS
+            else canonical(self.describe(key)).decode()
+            for key in value
         ]
         elements = [self.describe(element) for element in value.values()]
         if len(set(keys)) != len(keys):
@@ -183,20 +191,37 @@ class Reader:
 
     def _unordered(self, values: Iterable[Any]) -> list[Any]:
         """The elements of a set, in an order that is the same in every process."""
+        return [self.describe(value) for value in sorted(values, key=self._alone)]
 
-        def alone(value: Any) -> bytes:
-            reader = Reader()
-            reader._names, reader._path = dict(self._names), self._path
-            reader._owner, reader._variable = self._owner, self._variable
-            description = reader.describe(value)
-            return canonical([description, reader.sources, reader.constants])
+    def _alone(self, value: Any) -> bytes:
+        """The description of a value with what is described in it for the first time."""
+        reader = Reader()
+        reader._names, reader._path = dict(self._names), self._path
+        reader._owner, reader._variable = self._owner, self._variable
+        description = reader.describe(value)
+        return canonical([description, reader.sources, reader.constants])
 
-        return [self.describe(value) for value in sorted(values, key=alone)]
+    def _found_again(self, value: Any) -> Set[str]:
+        """
+        The attributes of an object that functools.cached_property has set, if it would set the same again: whether
+        somebody has read them before does not matter.
+        """
+        kept = members.cached(value)
+        attributes, before = getattr(value, "__dict__", {}), dict(getattr(value, "__dict__", {}))
+        found = set()
+        for name, property_ in kept.items():
+            with contextlib.suppress(Exception):  # The object's own code may raise any error.
+                if self._alone(property_.func(value)) == self._alone(before[name]):
+                    found.add(name)
+        if kept:
+            attributes.clear()
+            attributes.update(before)
+        return found
 
     def _dataclass(self, value: Any) -> Any:
         fields = [field.name for field in dataclasses.fields(value) if is_fingerprinted_field(field.metadata)]
         if not origin.is_known(type(value)):
-            left_out = {field.name for field in dataclasses.fields(value)}
+            left_out = {field.name for field in dataclasses.fields(value)} | self._found_again(value)
             fields += [name for name in sorted(members.attributes(value)) if name not in left_out]
         return {"<class>": self.describe(type(value)), **{name: self.describe(getattr(value, name)) for name in fields}}
 

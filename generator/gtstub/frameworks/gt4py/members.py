@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import functools
+import inspect
 import types
+from collections.abc import Set
 from typing import Any
 
 from gtstub.frameworks.gt4py import origin
@@ -23,7 +26,8 @@ NOT_THE_USERS = {
 }
 NOT_THE_USERS |= {"_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__"}
 NOT_THE_USERS |= {"__firstlineno__", "__static_attributes__", "__type_params__"}
-"""The members of classes that Python makes."""
+NOT_THE_USERS |= {"__slotnames__", "__annotate__", "__annotate_func__", "__annotations_cache__"}
+"""The members of classes that Python makes, some of them when an object is copied or asked for its annotations."""
 
 
 def of_class(class_: type) -> dict[str, Any]:
@@ -48,6 +52,19 @@ def attributes(value: Any) -> dict[str, Any]:
                 with contextlib.suppress(AttributeError):  # The slot is empty.
                     found[name] = member.__get__(value)
     return found
+
+
+def cached(value: Any) -> dict[str, functools.cached_property[Any]]:
+    """What has set attributes of an object when they were first read, by their names."""
+    found = ((name, inspect.getattr_static(type(value), name, None)) for name in getattr(value, "__dict__", ()))
+    return {name: member for name, member in found if isinstance(member, functools.cached_property)}
+
+
+def without(state: Any, names: Set[str]) -> Any:
+    """The attributes of an object, or their pair with those in slots, as pickle has them, without some of them."""
+    if isinstance(state, tuple):
+        return tuple(without(each, names) for each in state)
+    return {name: value for name, value in state.items() if name not in names} if type(state) is dict else state
 
 
 def pickles_itself(kind: type) -> bool:
