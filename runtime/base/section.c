@@ -33,9 +33,11 @@ static void add_axis(gts_axes *self, int64_t shape, int64_t stride)
 bool gts_find_places(const gts_array *array, gts_places *found)
 {
     *found = (gts_places){.size = (int64_t)gts_dtype_size(array->dtype)};
+    if (array->rank > GTS_MAX_RANK) /* then it has no sizes */
+        return false;
     int64_t lowest = 0;
     for (int32_t axis = 0; axis < array->rank; ++axis) {
-        const int64_t shape = axis < GTS_MAX_RANK ? array->shape[axis] : 0, stride = array->strides[axis];
+        const int64_t shape = array->shape[axis], stride = array->strides[axis];
         if (shape <= 0)
             return false;
         lowest += stride < 0 ? (shape - 1) * stride : 0;

@@ -99,16 +99,66 @@ def test_a_change_while_a_step_inside_runs(scale: _host.Program, now: np.ndarray
     step.swap(now, new)
 
 
-def test_steps_that_contain_each_other_can_be_changed(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+def test_steps_that_would_contain_themselves(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
     inner = gtstub.Step([], "inner")
-    step = gtstub.Step([scale.bind(now, 2.0, new), inner], "outer")
-    inner.actions = [step]
-    step.set(factor=3.0)
-    assert str(inner).count("\n") == 4
-    with pytest.raises(RuntimeError, match="Step 'outer' is running"):
-        step()
+    middle = gtstub.Step([inner], "middle")
+    step = gtstub.Step([scale.bind(now, 2.0, new), middle, middle], "outer")
+    for each in (inner, middle, step):
+        with pytest.raises(ValueError, match=r"Step 'inner' cannot have these actions: it would contain itself\."):
+            inner.actions = [print, each]
+    assert len(inner) == 0
+    inner.actions = [scale.bind(now, 3.0, new)]
+    step()
     assert new.tolist() == [3.0] * N
-    inner.actions = []
+    gone = weakref.ref(step)
+    del step, each
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_an_array_that_swaps_in_another_step(is_changed: bool, now: np.ndarray, new: np.ndarray) -> None:
+    """While a step reads the arrays of an action, code of one of them swaps others of the action."""
+    unrelated, third, fourth, freed = np.zeros(N), np.zeros(N), np.zeros(N), []
+
+    class Array:
+        __dlpack_device__ = now.__dlpack_device__
+
+        def __dlpack__(self, **options: Any) -> Any:
+            if not freed and is_changed:
+                freed.append(None)
+                other.swap(third, fourth)
+                freed.extend([str(number)] * 6 for number in range(100))
+                freed.extend(tuple(each) for each in freed[1:])  # may get the memory of what was there
+            return now.__dlpack__(**options)
+
+    array = Array()
+    action = gtstub.action(print, array, new, unrelated, third, third, fourth)
+    step, other = gtstub.Step([action], "step"), gtstub.Step([action], "other")
+    if is_changed:
+        with pytest.raises(
+            RuntimeError, match=r"^Step 'step' cannot be changed at position 1, .* were changed meanwhile"
+        ):
+            step.swap(new, unrelated)
+    else:
+        step.swap(new, unrelated)
+    if is_changed:
+        arrays = (array, new, unrelated, fourth, fourth, third)
+    else:
+        arrays = (array, unrelated, new, third, third, fourth)
+    assert [id(each) for each in action.arrays] == [id(each) for each in arrays]
+
+
+def test_arrays_of_too_many_axes(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    """Functions may have them. An array is then known by its object alone."""
+    large, other = np.zeros((1, 1, 1, 1, 1, 1, N)), np.ones((1, 1, 1, 1, 1, 1, N))
+    action = gtstub.action(print, large, other, large.reshape(N))
+    step = gtstub.Step([action, scale.bind(now, 1.0, new)], "step")
+    step.swap(large, other)
+    assert action.arrays[0] is other
+    assert action.arrays[1] is large
+    with pytest.raises(ValueError, match=r"No program of step 'step' has array 2 of swap\(\)"):
+        step.swap(large, np.zeros((1, 1, 1, 1, 1, 1, 1, N)))
 
 
 def test_an_inner_step_is_kept(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:

@@ -160,6 +160,17 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
     return status;
 }
 
+/* Whether a step, or a step inside it, has another one as an action. */
+static bool contains(const gts_step *self, const gts_step *other)
+{
+    for (size_t i = 0; i < self->count; ++i) {
+        const gts_step *const inner = self->positions[i].role->step;
+        if (inner != NULL && (inner == other || contains(inner, other)))
+            return true;
+    }
+    return false;
+}
+
 static bool has_same_metrics(const gts_py_metrics *a, const gts_py_metrics *b)
 {
     return a->namespace == b->namespace && a->threshold == b->threshold && a->key == b->key;
@@ -271,7 +282,10 @@ static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closur
         Py_DECREF(actions);
         return gts_py_raise(gts_last_error(NULL));
     }
-    const int status = make_step(state, self->step->name, actions, &step);
+    int status = make_step(state, self->step->name, actions, &step);
+    if (status == 0 && contains(step, self->step))
+        status = gts_py_fail(PyExc_ValueError, "Step '%s' cannot have these actions: it would contain itself.",
+                             self->step->name);
     PyObject *old_actions = actions;
     if (status == 0) {
         gts_step_exchange(self->step, step);

@@ -108,11 +108,21 @@ static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t
     return found;
 }
 
+/*
+ * The objects of a place; NULL if it has none. Whoever reads them needs a reference: reading one may run code of users,
+ * which may change the place through another step that contains it.
+ */
+static PyObject *objects_at(const gts_place *place)
+{
+    const gts_py_bound *const bound = gts_py_call_at(place);
+    return bound != NULL ? bound->arguments.objects : gts_py_action_at(place)->arrays;
+}
+
 /* Writes the new objects of a place, if there are any. */
 static int exchange_in(const members *all, const gts_place *place)
 {
     const gts_py_bound *const bound = gts_py_call_at(place);
-    PyObject *const objects = bound != NULL ? bound->arguments.objects : gts_py_action_at(place)->arrays;
+    PyObject *const objects = Py_XNewRef(objects_at(place));
     const Py_ssize_t count = objects == NULL ? 0 : PyTuple_GET_SIZE(objects);
     PyObject *const new = PyList_New(0);
     bool has_changed = false;
@@ -125,9 +135,12 @@ static int exchange_in(const members *all, const gts_place *place)
         has_changed |= found >= 0;
         status = found < -1 ? -1 : PyList_Append(new, object);
     }
+    if (status == 0 && objects != objects_at(place))
+        status = gts_py_fail(PyExc_RuntimeError, "Its arrays were changed meanwhile, through another step.");
     if (status == 0 && has_changed)
         status = (gts_py_change_of(place)->objects = PyList_AsTuple(new)) == NULL ? -1 : 0;
     Py_XDECREF(new);
+    Py_XDECREF(objects);
     return status == 0 ? 0 : gts_py_fail_to_change(place);
 }
 
@@ -179,26 +192,28 @@ PyObject *gts_py_swap_in_step(PyObject *step, PyObject *pairs)
 static PyObject *find_at(const members *all, const gts_place *place, const void *memory)
 {
     const gts_py_bound *const bound = gts_py_call_at(place);
-    PyObject *const objects = bound != NULL ? bound->arguments.objects : gts_py_action_at(place)->arrays;
+    PyObject *const objects = Py_XNewRef(objects_at(place));
     const Py_ssize_t count = objects == NULL ? 0 : PyTuple_GET_SIZE(objects);
-    for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *found = NULL;
+    int status = 0;
+    for (Py_ssize_t i = 0; i < count && found == NULL && status >= 0; ++i) {
         PyObject *const object = PyTuple_GET_ITEM(objects, i);
+        bool is_it;
         if (bound != NULL) {
-            if (gts_is_array(bound->call->stub->leaves[i].kind) && bound->arguments.arrays[i].data == memory)
-                return Py_NewRef(object);
-            continue;
+            is_it = gts_is_array(bound->call->stub->leaves[i].kind) && bound->arguments.arrays[i].data == memory;
+        } else {
+            gts_array array;
+            PyObject *owner;
+            status = read_array(all, object, &array, &owner);
+            is_it = status > 0 && array.data == memory;
+            if (status > 0)
+                Py_XDECREF(owner);
         }
-        gts_array array;
-        PyObject *owner;
-        const int status = read_array(all, object, &array, &owner);
-        if (status < 0)
-            return NULL;
-        if (status > 0)
-            Py_XDECREF(owner);
-        if (status > 0 && array.data == memory)
-            return Py_NewRef(object);
+        if (is_it)
+            found = Py_NewRef(object);
     }
-    return NULL;
+    Py_XDECREF(objects);
+    return found;
 }
 
 /* Finds the objects of two addresses, and chooses them. */
