@@ -312,25 +312,6 @@ def test_a_class_with_a_call_of_its_own(scale: _host.Program, now: np.ndarray, n
     np.testing.assert_array_equal(new, 2.0 * now)
 
 
-def test_a_step_that_contains_itself(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
-    inner = gtstub.Step([], "inner")
-    step = gtstub.Step([scale.bind(now, 2.0, new), inner], "outer")
-    inner.actions = [step]
-    with gtstub.hand_over(step, "step"):
-        c = CStep("step")
-        with refused(
-            RUNTIME_ERROR,
-            "Step 'outer' has stopped at position 2 of 2, step 'inner': Step 'inner' has stopped at position 1 of 1, "
-            "step 'outer': Step 'outer' is running, in another thread or because one of its functions uses it. "
-            "No position has run. Position 1 has run.",
-        ):
-            c.run()
-        c.set(ctypes.c_double(3.0))
-        c.free()
-    assert new.tolist() == [2.0] * N
-    inner.actions = []
-
-
 # --- Observed ---------------------------------------------------------------------------------------------------------
 
 

@@ -88,7 +88,7 @@ def _contents(name: str, sizes: Sequence[int], found: Sequence[Access | Unread],
             if access.is_write and access.overwrites:
                 overwritten += _overwritten(access, sizes, values)
             else:
-                read += _reached(access, sizes, values)
+                read += reached(access, sizes, values)
     return Contents(tuple(dict.fromkeys(overwritten)), tuple(dict.fromkeys(read)))
 
 
@@ -101,10 +101,10 @@ def _whole(sizes: Sequence[int]) -> Box:
 
 def _overwritten(access: Access, sizes: Sequence[int], values: Mapping[str, int]) -> list[Box]:
     """The box that an access writes whole, if it is sure to write one: each axis has a point, or a loop of its own."""
-    loops = {loop.variable: _range(loop, values) for loop in access.loops}
+    loops = {loop.variable: range_of(loop, values) for loop in access.loops}
     if any(each is None or each.start >= each.stop for each in loops.values()):
         return []
-    if any(_holds(each, values) is not True for each in access.conditions):
+    if any(holds(each, values) is not True for each in access.conditions):
         return []
     used: set[str] = set()
     box: list[slice] = []
@@ -113,7 +113,7 @@ def _overwritten(access: Access, sizes: Sequence[int], values: Mapping[str, int]
             return []
         variables = indices[0].symbols & loops.keys()
         if not variables:
-            first = _value(indices[0], values)
+            first = value_of(indices[0], values)
             made = None if first is None else slice(first, first + 1)
         else:
             made = _moved(indices[0], loops, values) if len(variables) == 1 and used.isdisjoint(variables) else None
@@ -128,7 +128,7 @@ def _moved(index: Expression, loops: Mapping[str, slice | None], values: Mapping
     """The indices where a loop has its variable, plus or minus something constant; None for other expressions."""
     for term, factor in index.terms:
         if isinstance(term, str) and (found := loops.get(term)) is not None and abs(factor) == 1:
-            rest = _value(index - Expression(0, ((term, factor),)), values)
+            rest = value_of(index - Expression(0, ((term, factor),)), values)
             if rest is None:
                 return None
             ends = rest + factor * found.start, rest + factor * (found.stop - 1)
@@ -139,11 +139,11 @@ def _moved(index: Expression, loops: Mapping[str, slice | None], values: Mapping
 # --- What may be read -------------------------------------------------------------------------------------------------
 
 
-def _reached(access: Access, sizes: Sequence[int], values: Mapping[str, int]) -> list[Box]:
+def reached(access: Access, sizes: Sequence[int], values: Mapping[str, int]) -> list[Box]:
     """A box that has all that an access reaches; none if it is sure to reach nothing."""
-    if any(_holds(each, values) is False for each in access.conditions):
+    if any(holds(each, values) is False for each in access.conditions):
         return []
-    if any((found := _range(loop, values)) is not None and found.start >= found.stop for loop in access.loops):
+    if any((found := range_of(loop, values)) is not None and found.start >= found.stop for loop in access.loops):
         return []
     return [tuple(_ends(indices, size, access.loops, values) for indices, size in zip(access.axes, sizes, strict=True))]
 
@@ -158,8 +158,8 @@ def _ends(
     if isinstance(indices, Lookup):
         return slice(0, size)
     lowest, highest = extremes(*indices, loops)
-    first = None if lowest is None else _value(lowest, values)
-    last = None if highest is None else _value(highest, values)
+    first = None if lowest is None else value_of(lowest, values)
+    last = None if highest is None else value_of(highest, values)
     if first is None or last is None or first > last:
         return slice(0, size)
     return slice(min(max(first, 0), size), max(min(last + 1, size), 0))
@@ -168,21 +168,21 @@ def _ends(
 # --- Values -----------------------------------------------------------------------------------------------------------
 
 
-def _value(expression: Expression, values: Mapping[str, int]) -> int | None:
+def value_of(expression: Expression, values: Mapping[str, int]) -> int | None:
     return expression.evaluate(values) if expression.symbols <= values.keys() else None
 
 
-def _range(loop: BoundedLoop, values: Mapping[str, int]) -> slice | None:
+def range_of(loop: BoundedLoop, values: Mapping[str, int]) -> slice | None:
     """The values of a loop's variable; None if they are not known."""
-    first, last = _value(loop.first, values), _value(loop.last, values)
+    first, last = value_of(loop.first, values), value_of(loop.last, values)
     return None if first is None or last is None else slice(first, last + 1)
 
 
-def _holds(condition: Condition | AnyOf, values: Mapping[str, int]) -> bool | None:
+def holds(condition: Condition | AnyOf, values: Mapping[str, int]) -> bool | None:
     """Whether a condition holds; None if that is not known."""
     if isinstance(condition, AnyOf):
-        return False if all(any(_holds(each, values) is False for each in case) for case in condition.cases) else None
-    left, right = _value(condition.left, values), _value(condition.right, values)
+        return False if all(any(holds(each, values) is False for each in case) for case in condition.cases) else None
+    left, right = value_of(condition.left, values), value_of(condition.right, values)
     if left is None or right is None:
         return None
     return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]

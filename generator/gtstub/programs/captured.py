@@ -9,6 +9,7 @@ from typing import Any
 
 from gtstub import _host
 from gtstub.errors import CaptureError, CaptureWarning, reason
+from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
 from gtstub.util.perturbed import can_change, perturb
 
@@ -140,6 +141,17 @@ class _Verification:
         self.restore()
         for seed, field in enumerate(changed):
             perturb(field.array, seed)
+
+
+def warn_of_unwritten(step: _host.Step, stacklevel: int) -> None:
+    """Warns of elements that programs of a captured step read, and that something else may have to fill."""
+    for sign in unwritten(_calls(step)):
+        warnings.warn(
+            f"Step '{step.__name__}' may lack something: {sign}. If a halo exchange fills them, it belongs between "
+            f"the two: gtstub.action(function, array).",
+            CaptureWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def _calls(step: _host.Step) -> list[_host.BoundCall]:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from gtstub import _host
 from gtstub.programs import registry
-from gtstub.programs.captured import Look, check_captured, verify_step
+from gtstub.programs.captured import Look, check_captured, verify_step, warn_of_unwritten
 from gtstub.programs.graphs import Graph
 from gtstub.settings import Mode, mode
 from gtstub.util.callables import title
@@ -63,9 +63,7 @@ def action(function: Callable[..., object], /, *arrays: Any) -> _host.Action:
     return _host.Action(function, *arrays)
 
 
-def _rows(
-    step: _host.Step, outer: str = "", inside: tuple[_host.Step, ...] = ()
-) -> Iterator[tuple[str, str, str, str]]:
+def _rows(step: _host.Step, outer: str = "") -> Iterator[tuple[str, str, str, str]]:
     """The rows of a table. Those of a step inside the step have numbers such as 2.1."""
     for number, each in enumerate(step):
         position = f"{outer}{number + 1}"
@@ -74,8 +72,7 @@ def _rows(
             yield position, each.__name__, " ".join(each.written), " ".join(scalars)
         elif isinstance(each, _host.Step):
             yield position, f"step '{each.__name__}'", "", ""
-            if each is not step and each not in inside:
-                yield from _rows(each, f"{position}.", (*inside, step))
+            yield from _rows(each, f"{position}.")
         elif isinstance(each, _host.Action):
             count = len(each.arrays)
             yield position, f"{title(each.function)}({count} array{'' if count == 1 else 's'})", "", ""
@@ -99,6 +96,13 @@ def _capturing(step: Step, look: Look | None = None) -> Iterator[Step]:
         calls = _host.end_capture(running)
     check_captured(step.__name__, calls)
     step.actions = calls
+
+
+@contextmanager
+def _captured_block(step: Step) -> Iterator[Step]:
+    with _capturing(step):
+        yield step
+    warn_of_unwritten(step, stacklevel=4)  # of the block: two frames are Python's
 
 
 def _captured(method: Callable[[], object], name: str, look: Look | None = None) -> Step:
@@ -133,12 +137,15 @@ def capture(
     not do the same, `method()` is called once more to find out between which programs it changes an array. If the
     method cannot be called with other values, a CaptureWarning says so. `verify=False` calls the method once and
     compares nothing.
-    Without a `name`, the step has that of the method, and of a lambda the function around it with its file and line.
+    A CaptureWarning also says if a program reads elements that no program of the step writes, although an earlier one
+    writes others of the array: something else may have to fill them. Without a `name`, the step has that of the method,
+    and of a lambda the function around it with its file and line.
     """
     if method is None:
-        return _capturing(Step([], name or "step"))
+        return _captured_block(Step([], name or "step"))
     name = name or title(method)
     step = _captured(method, name)
     if verify:
         verify_step(step, lambda look: _captured(method, name, look))
+    warn_of_unwritten(step, stacklevel=3)
     return step

@@ -1,0 +1,209 @@
+"""
+A sign that a captured step lacks something, such as a halo exchange: a program reads elements of an array that no
+program of the step writes, although an earlier one writes others.
+
+What is not known makes no sign: a program whose SDFG cannot be read, and an access that is not understood.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gtstub import _host
+from gtstub.analysis.bounds.access import Access, Unread
+from gtstub.analysis.bounds.regions import accesses
+from gtstub.analysis.contents import reached
+from gtstub.analysis.touched import Elements, touched
+from gtstub.cache.entry import LOWERED_SDFG
+from gtstub.errors import GtstubError
+from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
+from gtstub.plan.planner import make_plan
+from gtstub.sdfg.read import SdfgError, read
+from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.signature.model import INDEX_TYPES, ScalarArgument
+
+MOST_RANGES = 4
+"""Ranges of indices that a message has."""
+
+Memory = tuple[int, str, tuple[int, ...], tuple[int, ...]]
+"""Address, type, sizes and strides of an array, in elements."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Use:
+    """
+    What a call does to an array: the elements that it is sure to read, and those that it may write, which are all if
+    `writes` is None.
+    """
+
+    position: int
+    program: str
+    argument: str
+    reads: Sequence[Elements]
+    writes: Sequence[Elements] | None
+
+    @property
+    def place(self) -> str:
+        return f"position {self.position} ('{self.program}')"
+
+
+def unwritten(calls: Sequence[_host.BoundCall]) -> Iterator[str]:
+    """For each array the first position that reads elements which none writes, as a part of a sentence."""
+    uses: dict[Memory, list[_Use]] = {}
+    for number, call in enumerate(calls):
+        if call.device != "cpu":
+            return
+        for memory, use in _uses(number + 1, call):
+            uses.setdefault(memory, []).append(use)
+    for memory, found in uses.items():
+        if not any(_share(memory, other) for other in uses if other is not memory):
+            yield from _signs(memory[2], found)
+
+
+def _signs(shape: tuple[int, ...], uses: Sequence[_Use]) -> Iterator[str]:
+    import numpy as np
+
+    writers = [use for use in uses if use.writes is None or use.writes]
+    if not shape or not writers or any(use.writes is None for use in writers):
+        return
+    is_written = np.zeros(shape, np.bool_)
+    for use in writers:
+        for each in use.writes or ():
+            is_written[np.ix_(*_indices(each, shape))] = True
+    if is_written.all():
+        return
+    for use in uses:
+        is_read = np.zeros(shape, np.bool_)
+        for each in use.reads:
+            is_read[np.ix_(*_indices(each, shape))] = True
+        is_read &= ~is_written
+        writer = next((each for each in writers if each.position < use.position), None)
+        if writer is not None and is_read.any():
+            yield (
+                f"{use.place} reads {int(is_read.sum())} of {is_read.size} elements of argument '{use.argument}' that "
+                f"no position writes, those at {_where(is_read)}, and {writer.place} writes others of them"
+            )
+            return
+
+
+def _indices(elements: Elements, shape: tuple[int, ...]) -> list[Any]:
+    import numpy as np
+
+    return [
+        np.arange(size)[each] if isinstance(each, slice) else each for each, size in zip(elements, shape, strict=True)
+    ]
+
+
+def _where(mask: Any) -> str:
+    """The indices on the axis of which the fewest occur."""
+    import numpy as np
+
+    others = [tuple(each for each in range(mask.ndim) if each != axis) for axis in range(mask.ndim)]
+    occurring = [np.flatnonzero(mask.any(axis=each)) for each in others]
+    axis = min(range(mask.ndim), key=lambda each: len(occurring[each]) / mask.shape[each])
+    ranges: list[list[int]] = []
+    for index in map(int, occurring[axis]):
+        if ranges and ranges[-1][1] == index - 1:
+            ranges[-1][1] = index
+        else:
+            ranges.append([index, index])
+    texts = [str(low) if low == high else f"{low} to {high}" for low, high in ranges]
+    more = [] if len(texts) <= MOST_RANGES else [f"{len(texts) - MOST_RANGES} more ranges"]
+    *first, last = [*texts[:MOST_RANGES], *more]
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return f"{'index' if len(occurring[axis]) == 1 else 'indices'} {listed} of axis {axis}"
+
+
+def _share(one: Memory, other: Memory) -> bool:
+    """Whether the memory of two arrays overlaps, with what is between their elements."""
+    (low, high), (other_low, other_high) = map(_extent, (one, other))
+    return low < other_high and other_low < high
+
+
+def _extent(memory: Memory) -> tuple[int, int]:
+    import numpy as np
+
+    address, dtype, shape, strides = memory
+    size = np.dtype(dtype).itemsize
+    reach = [(count - 1) * stride * size for count, stride in zip(shape, strides, strict=True)]
+    return address + sum(each for each in reach if each < 0), address + sum(each for each in reach if each > 0) + size
+
+
+# --- What a call does ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Program:
+    plan: CallPlan
+    accesses: Sequence[Access | Unread]
+
+
+@functools.lru_cache(maxsize=256)
+def _read(entry: Path) -> _Program | None:
+    """The program of a cache entry; None if its SDFG cannot be read."""
+    try:
+        signature = sdfg_in(entry / "sdfg.json")
+        scalars = {each.name: each.dtype for each in signature.values if isinstance(each, ScalarArgument)}
+        found, _ = accesses(read(entry / LOWERED_SDFG), scalars)
+        return _Program(make_plan(signature, program_in(entry / "program.json")), found)
+    except (SdfgError, GtstubError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return None
+
+
+def _uses(position: int, call: _host.BoundCall) -> Iterator[tuple[Memory, _Use]]:
+    program = _read(Path(call.program.stub_path).parent)
+    arrays, given, written = call.arrays, call.arguments, set(call.written)
+    if program is None:
+        for path, (*memory, _) in arrays.items():
+            yield tuple(memory), _Use(position, call.__name__, path, (), None if path in written else ())  # type: ignore[misc]
+        return
+    fields = [leaf for leaf in program.plan.fields if leaf.path in arrays]
+    values = {each.name: known for each in program.plan.values if (known := _value(each, given, arrays)) is not None}
+    tables = {leaf.array.name: _table(arrays[leaf.path]) for leaf in fields if leaf.is_connectivity}
+    for leaf in fields:
+        *memory, _ = arrays[leaf.path]
+        sizes = arrays[leaf.path][2]
+        reads: list[Elements] = []
+        writes: list[Elements] | None = []
+        for each in program.accesses:
+            if isinstance(each, Unread):
+                if each.array in (leaf.array.name, "") and leaf.path in written:
+                    writes = None
+            elif each.array == leaf.array.name and each.sizes is None:
+                if each.is_write and writes is not None:
+                    writes += reached(each, sizes, values)
+                elif not each.is_write and (found := touched(each, sizes, values, tables)) is not None:
+                    reads.append(found)
+        yield tuple(memory), _Use(position, call.__name__, leaf.path, reads, writes)  # type: ignore[misc]
+
+
+def _value(slot: Slot, given: Mapping[str, Any], arrays: Mapping[str, tuple[Any, ...]]) -> int | None:
+    """What the SDFG gets for a slot; None if that is not known, or no integer."""
+    match slot.source:
+        case Value(leaf=leaf):
+            value: Any = given.get(leaf.path)
+            return int(value) if leaf.dtype in INDEX_TYPES and hasattr(value, "__index__") else None
+        case AxisValue(leaf=field) if field.path in arrays:
+            _, _, shape, strides, origin = arrays[field.path]
+            axis = slot.source.axis
+            start = origin[axis]
+            of_axis = {"start": start, "stop": start + shape[axis], "size": shape[axis], "stride": strides[axis]}
+            return int(of_axis[slot.source.name] - slot.source.minus) // slot.source.divisor
+    return None
+
+
+def _table(array: tuple[int, str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]) -> Any:
+    """The indices in a table of two axes, not a copy; None for another one."""
+    import numpy as np
+
+    address, dtype, shape, strides, _ = array
+    if len(shape) != 2 or 0 in shape or min(strides) < 0:
+        return None
+    low, high = _extent((address, dtype, shape, strides))
+    memory = (ctypes.c_char * (high - low)).from_address(low)
+    return np.ndarray(shape, dtype, memory, 0, tuple(each * np.dtype(dtype).itemsize for each in strides))

@@ -1,0 +1,92 @@
+"""Elements that programs of a captured step read, and that none of them writes: a warning names those it knows."""
+
+# No postponed annotations here: gt4py evaluates the annotations of its programs.
+
+import functools
+import warnings
+from typing import Any
+
+import gt4py.next as gtx
+import numpy as np
+import pytest
+
+import gtstub
+from gtstub.errors import CaptureWarning
+from gtstub.frameworks.gt4py.backend import make_backend
+from tests.support.small_programs import Edge, EdgeK, K, V2EDim, Vertex, gather
+
+pytestmark = pytest.mark.xdist_group("compile")
+
+EDGES, VERTICES, LEVELS = 6, 4, 3
+
+
+@gtx.field_operator
+def _scaled(a: EdgeK, factor: gtx.float64) -> EdgeK:
+    return a * factor
+
+
+@gtx.program
+def scaled(a: EdgeK, factor: gtx.float64, out: EdgeK, end: gtx.int32, levels: gtx.int32):
+    _scaled(a, factor, out=out, domain={Edge: (0, end), K: (0, levels)})
+
+
+@functools.cache
+def built() -> tuple[Any, Any]:
+    backend = make_backend(gpu=False)
+    return scaled.with_backend(backend), gather.with_backend(backend)
+
+
+def signs(table: list[list[int]], *calls: tuple[int, int], gathers: int = 1) -> list[str]:
+    """The warnings for a capture that scales edges into another array, and gathers these at vertices."""
+    scaled_, gather_ = built()
+    given, edges = (gtx.as_field([Edge, K], np.ones((EDGES, LEVELS))) for _ in range(2))
+    weights = gtx.as_field([Vertex, V2EDim], np.ones((VERTICES, 2)))
+    vertices = gtx.as_field([Vertex, K], np.zeros((VERTICES, LEVELS)))
+    data = np.array(table, np.int32)
+    provider = {"V2E": gtx.as_connectivity([Vertex, V2EDim], codomain=Edge, data=data)}
+
+    def run() -> None:
+        for end, levels in calls:
+            scaled_(given, 2.0, edges, np.int32(end), np.int32(levels), offset_provider={})
+        for _ in range(gathers):
+            gather_(edges, weights, vertices, offset_provider=provider)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gtstub.capture(run, name="run")
+    own = [each for each in caught if each.category is CaptureWarning]
+    assert all(each.filename == __file__ for each in own)
+    return [str(each.message) for each in own]
+
+
+INNER = [[0, 1], [1, 2], [2, 3], [3, 0]]
+WITH_HALO = [[0, 1], [1, 2], [2, 3], [3, 5]]
+
+
+def test_elements_that_a_table_names() -> None:
+    assert signs(WITH_HALO, (4, LEVELS)) == [
+        "Step 'run' may lack something: position 2 ('gather') reads 3 of 18 elements of argument 'a' that no position "
+        "writes, those at index 5 of axis 0, and position 1 ('scaled') writes others of them. If a halo exchange fills "
+        "them, it belongs between the two: gtstub.action(function, array)."
+    ]
+    assert signs(INNER, (4, LEVELS)) == []
+
+
+def test_levels() -> None:
+    (sign,) = signs(INNER, (EDGES, LEVELS - 1))
+    assert "reads 4 of 18 elements of argument 'a' that no position writes, those at index 2 of axis 1, and" in sign
+
+
+def test_what_another_position_writes() -> None:
+    assert signs(WITH_HALO, (4, LEVELS), (EDGES, LEVELS)) == []
+    assert signs(WITH_HALO, (4, LEVELS), (EDGES, LEVELS - 1)) != []
+
+
+def test_an_array_that_is_named_once() -> None:
+    """Only the first position that reads its elements."""
+    (sign,) = signs(WITH_HALO, (4, LEVELS), gathers=3)
+    assert "position 2 ('gather') reads" in sign
+
+
+def test_an_array_that_no_program_writes() -> None:
+    assert signs(WITH_HALO) == []
