@@ -110,14 +110,14 @@ class _Recorder:
         as_it_is = self._run(step, actions, [])
         finite = self._finite()
         changed = self._changeable(actions)
-        if not changed:
-            return dataclasses.replace(as_it_is, why="no array of floating-point numbers can be changed")
         try:
-            found = self._run(step, actions, changed)
+            found = self._run(step, actions, changed)  # also without changes: hooks communicate with other ranks
         except GranuleError:
             raise
         except Exception as error:  # of a hook or a program, which need not accept any values
             return dataclasses.replace(as_it_is, why=f"{type(error).__name__}: {reason(error)}")
+        if not changed:
+            return dataclasses.replace(as_it_is, why="it writes no array of floating-point numbers")
         for name, now in self._finite().items():
             if (finite[name] & ~now).any():
                 return dataclasses.replace(as_it_is, why=f"array '{name}' is not finite")
