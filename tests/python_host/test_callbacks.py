@@ -93,7 +93,7 @@ def test_results_may_be_numpy_scalars(every: _host.Program, dtype: DType) -> Non
         ("complex64", 1e300j, "has returned 1e+300j, which does not fit 'complex64'"),
         ("complex128", "1j", "must return a scalar of 'complex128', not 'str'"),
         ("float64", 1j, "must return a scalar of 'float64', not 'complex'"),
-        ("bool", 1, "must return a scalar of 'bool', not 'int'"),
+        ("bool", 2, "has returned 2, which does not fit 'bool'"),
         ("int64", (1,), "must return a scalar of 'int64', not 'tuple'"),
     ],
 )

@@ -154,7 +154,7 @@ WIND = MUST.format("state.wind") + "a tuple of length 2 or have the attributes '
         (TypeError, MUST.format("pair") + "a tuple of length 2, not 'Point'.", {"pair": Point((0.5, 1.5), 7)}),
         (TypeError, MUST.format("state.rho") + "a field, not 'float'.", {"state": State(1.0, (U, V))}),
         (TypeError, MUST.format("state.wind.v") + "a field, not 'NoneType'.", {"state": State(RHO, Wind(U, None))}),
-        (TypeError, MUST.format("state.n") + "an 'int32', not 'float'.", {"state": (RHO, (U, V), 5.0, 2)}),
+        (TypeError, MUST.format("state.n") + "an 'int32', not 'float'.", {"state": (RHO, (U, V), 5.5, 2)}),
         (TypeError, MUST.format("pair[0].x") + "a 'float64', not 'str'.", {"pair": (Point("", 1.5), 7)}),
         (
             ValueError,

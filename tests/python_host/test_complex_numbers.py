@@ -96,8 +96,6 @@ def test_every_bit_arrives(waves: _host.Program, w: complex, z: complex) -> None
 @pytest.mark.parametrize(
     ("value", "type_name"),
     [
-        (True, "bool"),
-        (np.bool_(True), "numpy.bool"),
         (None, "NoneType"),
         ("1j", "str"),
         (np.array(1j), "numpy.ndarray"),

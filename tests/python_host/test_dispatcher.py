@@ -205,9 +205,9 @@ def test_long_lists_of_variants_are_cut(variants: Variants) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"n": 1.0}, "Argument 'n' of program 'host' must be an 'int32', not 'float'."),
-        ({"n": True}, "Argument 'n' of program 'host' must be an 'int32', not 'bool'."),
-        ({"flag": 1}, "Argument 'flag' of program 'host' must be a 'bool', not 'int'."),
+        ({"n": 1.5}, "Argument 'n' of program 'host' must be an 'int32', not 'float'."),
+        ({"n": "1"}, "Argument 'n' of program 'host' must be an 'int32', not 'str'."),
+        ({"flag": 1.5}, "Argument 'flag' of program 'host' must be a 'bool', not 'float'."),
     ],
 )
 def test_a_static_argument_of_another_type_is_refused(

@@ -167,13 +167,16 @@ def test_integers_beyond_the_limits_are_refused(scalars: Bound, dtype: str) -> N
 @pytest.mark.parametrize(
     ("value", "type_name"),
     [
-        (1.0, "float"),
-        (np.float32(1), "numpy.float32"),
-        (True, "bool"),
-        (np.bool_(True), "numpy.bool"),
+        (1.5, "float"),
+        (np.float32(0.5), "numpy.float32"),
+        (float("inf"), "float"),
+        (np.float64("nan"), "numpy.float64"),
+        (np.longdouble(1) + np.finfo(np.longdouble).eps, "numpy.longdouble"),
+        (1 + 0j, "complex"),
         (None, "NoneType"),
         ("1", "str"),
         (np.array(1), "numpy.ndarray"),
+        (np.array(1.0), "numpy.ndarray"),
         (np.array([1]), "numpy.ndarray"),
         ((1,), "tuple"),
     ],
@@ -190,9 +193,33 @@ def test_what_is_no_integer_is_refused(scalars: Bound, dtype: str, value: Any, t
     assert len(scalars.recorder.calls()) == 1
 
 
+@pytest.mark.parametrize("dtype", ["bool", *INTEGERS])
+def test_numbers_of_other_types_that_an_integer_holds(scalars: Bound, dtype: str) -> None:
+    for value in (
+        True,
+        np.bool_(True),
+        False,
+        1.0,
+        -0.0,
+        np.float64(1),
+        np.float32(0),
+        np.float16(1),
+        FloatSubclass(1),
+    ):
+        found = call_with(scalars, dtype, value)
+        assert found == value
+        assert isinstance(found, bool) == (dtype == "bool")
+    highest = 1 if dtype == "bool" else int(np.iinfo(dtype).max)
+    assert call_with(scalars, dtype, np.longdouble(highest)) == highest
+    for value in (float(highest + 1), np.float64(highest + 1), -1e30):
+        with pytest.raises(ValueError, match=rf"^Argument 'a_{dtype}' of .* is {int(value)}, which does not fit"):
+            call_with(scalars, dtype, value)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numbers_reach_the_sdfg_as_floats(scalars: Bound, dtype: str) -> None:
     exact = (0.5, -2, np.float32(0.5), np.float64(0.25), np.int32(3), np.uint64(9), np.float16(1.5), FloatSubclass(4.5))
+    assert [call_with(scalars, dtype, value) for value in (True, np.bool_(True), False)] == [1, 1, 0]
     for value in (*exact, float("inf"), -float("inf"), np.longdouble("inf"), IntSubclass(2)):
         assert call_with(scalars, dtype, value) == value
     assert call_with(scalars, dtype, 0.1) == np.dtype(dtype).type(0.1)
@@ -203,8 +230,6 @@ def test_numbers_reach_the_sdfg_as_floats(scalars: Bound, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("value", "type_name"),
     [
-        (True, "bool"),
-        (np.bool_(True), "numpy.bool"),
         (None, "NoneType"),
         ("1", "str"),
         (1j, "complex"),
@@ -244,7 +269,7 @@ def test_bools_reach_the_sdfg(scalars: Bound, value: Any) -> None:
     assert call_with(scalars, "bool", value) == value
 
 
-@pytest.mark.parametrize(("value", "type_name"), [(1, "int"), (0.0, "float"), (None, "NoneType"), ("", "str")])
+@pytest.mark.parametrize(("value", "type_name"), [(0.5, "float"), (None, "NoneType"), ("", "str"), ([], "list")])
 def test_what_is_no_bool_is_refused(scalars: Bound, value: Any, type_name: str) -> None:
     call_with(scalars, "bool", True)
     with pytest.raises(TypeError) as caught:
@@ -346,7 +371,7 @@ ZERO = np.array(2.5)
         ({"x": (K_ARRAY,)}, "Argument 'x' of program 'host' must be a tuple of length 2, not of length 1."),
         ({"x": (K_ARRAY, (3, ZERO, 1))}, "...2, not of length 3."),
         ({"x": (None, (3, ZERO))}, "Argument 'x[0]' of program 'host' must be a field, not 'NoneType'."),
-        ({"x": (K_ARRAY, (3.0, ZERO))}, "Argument 'x[1][0]' of program 'host' must be an 'int32', not 'float'."),
+        ({"x": (K_ARRAY, (3.5, ZERO))}, "Argument 'x[1][0]' of program 'host' must be an 'int32', not 'float'."),
         ({"x": (K_ARRAY, (3, None))}, "...not 'NoneType'."),
         ({"x": (K_ARRAY, (3, np.zeros(2)))}, "...0 dimensions (), not 1."),
         ({"x": (K_ARRAY, (3, np.array(1, np.float32)))}, "...'float64', not 'float32'."),

@@ -125,10 +125,10 @@ def test_a_tuple_is_compared_leaf_by_leaf(
 @pytest.mark.parametrize(
     ("error", "message", "changed"),
     [
-        (TypeError, "must be an 'int32', not 'float'.", {"a_int32": 7.0}),
-        (TypeError, "must be an 'int32', not 'bool'.", {"a_int32": True}),
+        (TypeError, "must be an 'int32', not 'float'.", {"a_int32": 7.5}),
+        (ValueError, "is 1, but was compiled in as 7; compile the program for this value, too.", {"a_int32": True}),
         (TypeError, "must be an 'int32', not 'NoneType'.", {"a_int32": None}),
-        (TypeError, "must be a 'bool', not 'int'.", {"a_bool": 1}),
+        (ValueError, "is 2, which does not fit 'bool'.", {"a_bool": 2}),
         (ValueError, "is 300, which does not fit 'int8'.", {"a_int8": 300}),
     ],
 )

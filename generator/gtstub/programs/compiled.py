@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gtstub import _host, ranks, settings
 from gtstub.building.lazy import LazyBuild, is_left
 from gtstub.building.own_errors import OwnErrors
@@ -70,6 +72,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     return value.item() if hasattr(value, "item") else value
+
+
+def _exact(value: Any) -> Any:
+    """What tells static values apart as stubs do: 0.0 from -0.0, but no NaN from another one."""
+    if isinstance(value, tuple):
+        return tuple(map(_exact, value))
+    return repr(float(value)) if isinstance(value, float | np.floating) else value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,7 +256,7 @@ class CompiledProgram(_host.Dispatcher):
             raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
         # All ranks that exchange entries do so together, and not when one of them calls a program.
         is_lazy = settings.is_lazy() and len(wanted) > 1 and ranks.current().exchange is None and mode() != Mode.PYTHON
-        varying = [name for name in order if any(each[name] != ordered[0][name] for each in ordered)]
+        varying = [name for name in order if any(_exact(each[name]) != _exact(ordered[0][name]) for each in ordered)]
         for static, provider in wanted:
             start = functools.partial(self._builder.start, static, dict(self.offset_providers[provider]))
             result: concurrent.futures.Future[Any]
@@ -355,7 +364,8 @@ def product(
             raise TypeError(f"Static argument '{argument}' of program '{name}' needs a list of values, not {found}.")
     exact = {argument: [static_value(argument, value) for value in values] for argument, values in choices.items()}
     for argument, values in exact.items():
-        twice = next((value for value in values if values.count(value) > 1), None)
+        exact_values = [_exact(value) for value in values]
+        twice = next((value for value in values if exact_values.count(_exact(value)) > 1), None)
         if twice is not None:
             raise ValueError(f"Static argument '{argument}' of program '{name}' has {_plain(twice)} twice in its list.")
     return [dict(zip(exact, values, strict=True)) for values in itertools.product(*exact.values())]

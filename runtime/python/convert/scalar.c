@@ -1,4 +1,7 @@
-/* Reads scalars, in every call. A value that its dtype cannot represent is refused, never truncated. */
+/*
+ * Reads scalars, in every call. A value that its dtype cannot represent is refused, never truncated; a number of another
+ * type is taken if its value is kept: 1.0 for an integer, True for a number, 0 for a truth value.
+ */
 #include <math.h>
 
 #include "base/element.h"
@@ -96,10 +99,45 @@ static int read_long(const gts_py_argument *argument, PyObject *integer, void *v
     return refuse_integer(argument, integer);
 }
 
-/* Reads subclasses of int, numpy's integers and other integers, but not arrays of one integer. */
+static bool is_numpy_bool(const gts_py_argument *argument, PyObject *object)
+{
+    return argument->state->numpy.ndarray != NULL && Py_TYPE(object) == argument->state->numpy.scalar[GTS_BOOL];
+}
+
+static bool is_numpy_float(const gts_py_argument *argument, PyObject *object)
+{
+    const gts_py_numpy *const numpy = &argument->state->numpy;
+    return numpy->ndarray != NULL && PyObject_TypeCheck(object, numpy->floating);
+}
+
+/* Reads a float, also one of numpy, that is an integer. */
+static int read_whole_float(const gts_py_argument *argument, PyObject *object, void *value)
+{
+    const double number = PyFloat_AsDouble(object);
+    if (!isfinite(number))
+        return PyErr_Occurred() ? -1 : refuse_type(argument, object);
+    PyObject *const integer = PyNumber_Long(object);
+    if (integer == NULL)
+        return -1;
+    const int is_whole = PyObject_RichCompareBool(object, integer, Py_EQ);
+    const int status = is_whole < 0 ? -1
+                       : is_whole   ? read_long(argument, integer, value)
+                                    : refuse_type(argument, object);
+    Py_DECREF(integer);
+    return status;
+}
+
+/*
+ * Reads integers of any type, but not arrays of one integer, truth values, and floats that are integers: what a truth
+ * value or an integer holds exactly.
+ */
 static int read_index(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    if (PyBool_Check(object) || !PyIndex_Check(object))
+    if (is_numpy_bool(argument, object))
+        return store_integer(argument->dtype, PyObject_IsTrue(object), value) ? 0 : -1;
+    if (PyFloat_Check(object) || is_numpy_float(argument, object))
+        return read_whole_float(argument, object, value);
+    if (!PyIndex_Check(object))
         return refuse_type(argument, object);
     if (!PyLong_Check(object)) {
         PyObject *array;
@@ -190,7 +228,7 @@ static int read_float(const gts_py_argument *argument, PyObject *object, void *v
     const gts_py_numpy *const numpy = &argument->state->numpy;
     if (PyFloat_Check(object))
         return store_float(argument, PyFloat_AS_DOUBLE(object), value);
-    if (PyLong_Check(object) && !PyBool_Check(object)) {
+    if (PyLong_Check(object)) {
         const double number = PyLong_AsDouble(object);
         if (number == -1.0 && PyErr_Occurred()) {
             if (!PyErr_ExceptionMatches(PyExc_OverflowError))
@@ -201,7 +239,8 @@ static int read_float(const gts_py_argument *argument, PyObject *object, void *v
         return store_float(argument, number, value);
     }
     if (numpy->ndarray != NULL && !PyObject_TypeCheck(object, numpy->timedelta64) && /* an integer that has a unit */
-        (PyObject_TypeCheck(object, numpy->floating) || PyObject_TypeCheck(object, numpy->integer)))
+        (is_numpy_float(argument, object) || is_numpy_bool(argument, object) ||
+         PyObject_TypeCheck(object, numpy->integer)))
         return read_numpy_float(argument, object, value);
     return gts_is_complex(argument->dtype) ? read_complex(argument, object, value) : refuse_type(argument, object);
 }
@@ -225,8 +264,6 @@ static GTS_NOINLINE int read_other(const gts_py_argument *argument, PyObject *ob
     }
     if (PyErr_Occurred())
         return -1;
-    if (dtype == GTS_BOOL)
-        return refuse_type(argument, object);
     return dtype >= GTS_FLOAT32 ? read_float(argument, object, value) : read_index(argument, object, value);
 }
 

@@ -10,6 +10,7 @@ import pytest
 
 import gtstub
 from tests.support.call_forms import SEEN, Form, Table, check_call, given
+from tests.support.dace_programs import check_like_dace
 from tests.support.recorded_dace import opaque
 
 M, N = (dace.symbol(name) for name in "MN")
@@ -361,3 +362,30 @@ def test_methods() -> None:
     for program, truth in ((model.step, of_step), (Model.static, of_static)):
         check_call(program, truth, given(whole(3)))
         assert program.fallback_calls == 0
+
+
+ROWS, SHIFT = dace.symbol("ROWS"), dace.symbol("SHIFT")
+BY = 1
+
+
+@dace.program
+def above(a: dace.float64[ROWS, ROWS]):
+    b = np.zeros_like(a)
+    for i in dace.map[0:ROWS]:
+        for j in dace.map[i + SHIFT : ROWS]:
+            b[i, j] = a[i, j]
+    return b
+
+
+@gtstub.program
+@dace.program
+def with_symbols_passed(a: dace.float64[ROWS, ROWS], by: dace.int32):
+    a[:] = a + above(a, SHIFT=BY) + above(a, SHIFT=2) + above(a, SHIFT=by)
+
+
+def test_a_program_passes_values_for_symbols_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.arange(16.0).reshape(4, 4)
+    check_like_dace(with_symbols_passed, a, 3)
+    monkeypatch.setitem(globals(), "BY", 0)
+    with pytest.raises(ValueError, match="was compiled for 'BY' = 1, but it is 0 now"):
+        with_symbols_passed(a, 3)

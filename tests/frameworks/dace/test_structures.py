@@ -258,7 +258,7 @@ def wrong(one: Outer, other: Outer) -> Iterator[tuple[Any, str, Any, str]]:
     yield one, "y", np.zeros((3, 2)).T, "'one.y' must have stride 1 on axis 1 ('axis_1'), not 2."
     yield one.x, "a", np.zeros(3), "'one.x.a' must have dtype 'float32', not 'float64'."
     yield one, "small", 128, "'one.small' is 128, which does not fit 'int8'."
-    yield one, "flag", 1, "'one.flag' must be a 'bool', not 'int'."
+    yield one, "flag", 2, "'one.flag' is 2, which does not fit 'bool'."
     yield one, "sum", np.zeros(1), "'one.sum' must have 0 dimensions (), not 1."
     yield other, "sum", 1.0, "'other.sum' must be a field, not 'float'."
     yield other, "sum", np.zeros(1), "'other.sum' must have 0 dimensions (), not 1."

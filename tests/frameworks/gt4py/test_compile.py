@@ -123,7 +123,7 @@ def test_a_value_that_is_not_compiled_in_is_refused(relax: CompiledProgram) -> N
             {"weights": (2.0,)},
             "Argument 'weights' of program 'static_arguments' must be a tuple of length 2, not of",
         ),
-        ({"flag": 1}, "Argument 'flag' of program 'static_arguments' must be a 'bool', not 'int'."),
+        ({"flag": "1"}, "Argument 'flag' of program 'static_arguments' must be a 'bool', not 'str'."),
     ):
         good = {"a": arguments["a"], "weights": (2.0, 1.0), "flag": True, "out": arguments["out"]}
         relax(**good)
@@ -263,9 +263,9 @@ def test_containers_are_passed_as_they_are(tag: str) -> None:
         ({"offset_provider": []}, TypeError, "needs an offset provider, which may be empty: {}."),
         ({"backend": "gtfn"}, TypeError, "needs a 'backend_tag', or a backend of gt4py's as 'backend'."),
         ({"backend": make_backend(gpu=False)}, TypeError, "a 'backend_tag' and a 'backend': pass one of them."),
-        ({"static_args": {"flag": [1]}}, TypeError, "must be a 'bool', not 'int'."),
+        ({"static_args": {"flag": [2]}}, ValueError, "is 2, which does not fit 'bool'."),
         ({"bound_static_args": {"exponent": 2**31}}, ValueError, "is 2147483648, which does not fit 'int32'."),
-        ({"bound_static_args": {"exponent": 2.0}}, TypeError, "must be an 'int32', not 'float'."),
+        ({"bound_static_args": {"exponent": 2.5}}, TypeError, "must be an 'int32', not 'float'."),
         (
             {"bound_static_args": {"weights": (1.0, "x")}},
             TypeError,
@@ -277,7 +277,7 @@ def test_containers_are_passed_as_they_are(tag: str) -> None:
         ({"static_args": {"exponent": [3, 3]}}, ValueError, "has 3 twice in its list."),
         ({"bound_static_args": {"a": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
         ({"bound_args": {"a": 1.0}}, TypeError, "must be 'Field[[I], float64]', not 'float'."),
-        ({"bound_args": {"exponent": True}}, TypeError, "must be an 'int32', not 'bool'."),
+        ({"bound_args": {"exponent": 2**40}}, ValueError, "is 1099511627776, which does not fit 'int32'."),
         ({"bound_args": {"exponent": np.timedelta64(1, "s")}}, TypeError, "must be an 'int32', not 'timedelta64'."),
         ({"bound_static_args": {"weights": (1.0, np.timedelta64(1, "s"))}}, TypeError, "'float64', not 'timedelta64'."),
     ],

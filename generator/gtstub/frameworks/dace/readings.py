@@ -180,9 +180,13 @@ class Names:
         return Fixed(getattr(builtins, name, None))
 
     def _is_symbol(self, name: str) -> bool:
-        """Whether DaCe has put a symbol of this name in the place of the global."""
-        value = self._scope.values.get(name)
-        return isinstance(value, symbolic.symbol) and value is not self._scope.function.__globals__[name]
+        """
+        Whether the global is a symbol, in the place of which DaCe has put another one or what a program passes to the
+        one that it calls; or whether DaCe has put a symbol in the place of another global.
+        """
+        found, value = self._scope.function.__globals__[name], self._scope.values.get(name)
+        is_symbol = isinstance(value, symbolic.symbol) or (value is not None and isinstance(found, symbolic.symbol))
+        return is_symbol and value is not found
 
     def path(self, node: ast.expr) -> Reading | Fixed | None:
         """How a call reads a path, or what it stands for if nothing of it can change; None for other expressions."""

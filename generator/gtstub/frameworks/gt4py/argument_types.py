@@ -101,23 +101,20 @@ class ArgumentTypes:
         dtype = type_.kind.name.lower()
         value = value.value if isinstance(value, enum.Enum) else value
         number = np.dtype(dtype).type
-        kinds: tuple[type, ...] = (bool, np.bool_) if dtype == "bool" else (int, np.integer)
-        if dtype.startswith("float"):
-            kinds = (*kinds, float, np.floating)
+        is_number = isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating)
+        is_whole = not isinstance(value, float | np.floating) or (np.isfinite(value) and value == np.floor(value))
         # A timedelta64 is an integer of numpy's, but has a unit.
-        if (
-            not isinstance(value, kinds)
-            or isinstance(value, np.timedelta64)
-            or (dtype != "bool" and isinstance(value, bool))
-        ):
+        if not is_number or isinstance(value, np.timedelta64) or not (is_whole or dtype.startswith("float")):
             article = "an" if dtype.startswith("i") else "a"
             raise TypeError(
                 f"Argument '{path}' of program '{self.program}' must be {article} '{dtype}',"
                 f" not '{type(value).__name__}'."
             )
-        if issubclass(number, np.integer) and not np.iinfo(number).min <= int(cast(int, value)) <= np.iinfo(number).max:
-            raise ValueError(f"Argument '{path}' of program '{self.program}' is {value}, which does not fit '{dtype}'.")
-        return number(cast(Any, value))
+        converted = _kept(number, value)
+        if converted is None:
+            shown = str(value) if isinstance(value, float) or abs(value) < 10**100 else "an integer of too many digits"
+            raise ValueError(f"Argument '{path}' of program '{self.program}' is {shown}, which does not fit '{dtype}'.")
+        return converted
 
     def _static_scalars(
         self, name: str, path: str, type_: Any, steps: tuple[tuple[int, int], ...]
@@ -129,3 +126,18 @@ class ArgumentTypes:
         dtype = type_.kind.name.lower()
         assert dtype in DTYPES
         yield StaticScalar(name, path, cast(DType, dtype), steps)
+
+
+def _kept(number: Any, value: Any) -> Any:
+    """A number as one of another type; None if that does not hold it. A float may be rounded, but not to infinity."""
+    if issubclass(number, np.floating):
+        try:
+            with np.errstate(over="ignore"):
+                converted = number(value)
+        except OverflowError:
+            return None
+        was_finite = not isinstance(value, float | np.floating) or np.isfinite(value)
+        return None if was_finite and not np.isfinite(converted) else converted
+    integer = int(value)
+    lowest, highest = (0, 1) if number is np.bool_ else (np.iinfo(number).min, np.iinfo(number).max)
+    return number(integer) if lowest <= integer <= highest else None
