@@ -298,7 +298,7 @@ contains
         select type (value)
         type is (logical(c_bool))
             copy%dtype = BOOL
-            copy%bytes(1) = merge(1_c_int8_t, 0_c_int8_t, value)
+            copy%bytes(:1) = transfer(value, copy%bytes(:1)) ! true if any bit is set
         type is (integer(c_int8_t))
             copy%dtype = INT8
             copy%bytes(:1) = transfer(value, copy%bytes(:1))

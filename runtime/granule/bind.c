@@ -166,7 +166,6 @@ typedef struct bound {
     const gts_granule *granule;
     const gts_array *arrays;
     const gts_hook *hooks;
-    int64_t index_base;
     gts_step **steps; /* [step_count] */
     gts_step *all;
     gts_hook_call *hook_calls;
@@ -202,16 +201,38 @@ static gts_array array_for(const bound *self, const gts_granule_argument *argume
     return array;
 }
 
-/* Says what the tables of a program begin with: `base` for those of the host. */
-static int set_index_bases(const gts_granule_descriptor *descriptor, gts_program *program,
-                           const gts_granule_argument *arguments, int64_t base)
+/* The arguments of a program at its first position. */
+static const gts_granule_argument *arguments_of(const gts_granule_descriptor *self, uint32_t program)
 {
-    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
-        const gts_contract *const contract = &program->stub->leaves[i];
-        if (contract->kind == GTS_CONNECTIVITY &&
-            gts_set_index_base(program, contract->path,
-                               descriptor->arrays[arguments[i].index].is_argument ? base : 0) != 0)
-            return -1;
+    for (uint32_t step = 0; step < self->step_count; ++step) {
+        for (uint32_t i = 0; i < self->steps[step].count; ++i) {
+            const gts_granule_position *const at = &self->steps[step].positions[i];
+            if (at->arguments != NULL && at->index == program)
+                return at->arguments;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Says what the tables of all programs begin with: `base` for those of the host. A program gets either a table of the host
+ * or a kept one for an argument, at all positions. It forgets its tables, so it is told once: its calls share one copy.
+ */
+static int set_index_bases(const gts_granule *self, int64_t base)
+{
+    for (uint32_t i = 0; i < self->descriptor->program_count; ++i) {
+        gts_program *const program = self->programs[i];
+        const gts_granule_argument *const arguments = arguments_of(self->descriptor, i);
+        for (uint32_t leaf = 0; arguments != NULL && leaf < program->stub->leaf_count; ++leaf) {
+            const gts_contract *const contract = &program->stub->leaves[leaf];
+            if (contract->kind != GTS_CONNECTIVITY)
+                continue;
+            const bool is_argument = self->descriptor->arrays[arguments[leaf].index].is_argument;
+            if (gts_set_index_base(program, contract->path, is_argument ? base : 0) != 0) {
+                gts_own_error = *gts_last_error(program);
+                return -1;
+            }
+        }
     }
     return 0;
 }
@@ -255,9 +276,7 @@ static int bind_call(const bound *self, const gts_granule_step *step, uint32_t p
     if (args == NULL)
         return refuse_memory(self->granule->descriptor);
     fill_args(self, program, at->arguments, args);
-    int status = set_index_bases(self->granule->descriptor, program, at->arguments, self->index_base);
-    if (status == 0)
-        status = gts_bind(program, args, &action->call);
+    const int status = gts_bind(program, args, &action->call);
     free(args);
     return status == 0 ? 0 : fail_to_bind(self, step, position, program);
 }
@@ -373,19 +392,6 @@ static int check_hooks(const gts_granule_descriptor *self, const gts_hook *hooks
     return 0;
 }
 
-/* Says again what the tables of the host begin with, because an attempt to bind others has failed. */
-static void restore_index_base(const gts_granule *self)
-{
-    const gts_granule_descriptor *const descriptor = self->descriptor;
-    for (uint32_t step = 0; self->steps != NULL && step < descriptor->step_count; ++step) {
-        for (uint32_t position = 0; position < descriptor->steps[step].count; ++position) {
-            const gts_granule_position *const at = &descriptor->steps[step].positions[position];
-            if (at->arguments != NULL)
-                (void)set_index_bases(descriptor, self->programs[at->index], at->arguments, self->index_base);
-        }
-    }
-}
-
 static int bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks,
                 gts_array *arrays, span *spans)
 {
@@ -393,10 +399,11 @@ static int bind(gts_granule *self, const gts_array *arguments, int64_t index_bas
     memcpy(arrays, self->arrays, descriptor->array_count * sizeof *arrays);
     GTS_TRY(take_arguments(self, arguments, arrays));
     GTS_TRY(check_overlaps(descriptor, arrays, spans));
-    bound new = {.granule = self, .arrays = arrays, .hooks = hooks, .index_base = index_base};
-    if (make_steps(&new) != 0) {
+    bound new = {.granule = self, .arrays = arrays, .hooks = hooks};
+    if (set_index_bases(self, index_base) != 0 || make_steps(&new) != 0) {
         const gts_error error = gts_own_error;
-        restore_index_base(self);
+        if (self->steps != NULL)
+            (void)set_index_bases(self, self->index_base);
         gts_own_error = error;
         free_steps(descriptor, new.steps, &new.all, new.hook_calls);
         return -1;

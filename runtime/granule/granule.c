@@ -82,6 +82,31 @@ int gts_granule_run(gts_granule *self, uint32_t step)
     return status;
 }
 
+static int64_t signed_integer(gts_dtype dtype, const void *value)
+{
+    switch (dtype) {
+    case GTS_INT8:
+        return *(const int8_t *)value;
+    case GTS_INT16:
+        return *(const int16_t *)value;
+    case GTS_INT32:
+        return *(const int32_t *)value;
+    default:
+        return *(const int64_t *)value;
+    }
+}
+
+/* Refuses a negative size, with which programs would do nothing. */
+static GTS_COLD int check_size(const gts_granule *self, const gts_granule_scalar *scalar, const void *value)
+{
+    const int64_t size = signed_integer(scalar->dtype, value);
+    if (size >= 0)
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                         "Scalar '%s' of granule '%s' is a size, and must not be negative: it is %" PRId64 ".",
+                         scalar->name, self->descriptor->name, size);
+}
+
 int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
 {
     if (GTS_UNLIKELY(!is_bound(self)))
@@ -91,6 +116,8 @@ int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
     if (GTS_LIKELY(memcmp(&self->values[index], value, size) == 0))
         return 0;
     GTS_TRY(gts_granule_check_idle(self));
+    if (scalar->is_size)
+        GTS_TRY(check_size(self, scalar, value));
     GTS_TRY(gts_step_set_scalar(self->all, scalar->name, scalar->dtype, value));
     memcpy(&self->values[index], value, size);
     return 0;

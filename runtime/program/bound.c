@@ -368,7 +368,11 @@ int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
     const gts_contract *const contract = &program->stub->leaves[leaf];
     if (gts_bound_check_value(program, contract, scalar->dtype) != 0)
         return -1;
-    memcpy((char *)args + contract->member, scalar->value, gts_dtype_size(contract->dtype));
+    void *const member = (char *)args + contract->member;
+    if (contract->dtype == GTS_BOOL) /* of Fortran, whose compilers may set all bits */
+        *(bool *)member = *(const unsigned char *)scalar->value != 0;
+    else
+        memcpy(member, scalar->value, gts_dtype_size(contract->dtype));
     return 1;
 }
 

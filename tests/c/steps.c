@@ -421,6 +421,9 @@ static void test_scalars(void)
     CHECK(gts_set_scalar(of_whole, "x[1][1]", GTS_FLOAT32, &single) == 0); /* a zero-dimensional field */
     CHECK(gts_start(of_whole) == 0 && (int32_t)last_record(&recorder).values[SLOT_X_1_0] == 12);
     CHECK(memcmp(&last_record(&recorder).values[SLOT_X_1_1], &single, sizeof single) == 0);
+    const unsigned char all_bits = 0xFF; /* true, as some Fortran compilers write it */
+    CHECK(gts_set_scalar(of_whole, "flag", GTS_BOOL, &all_bits) == 0 && gts_start(of_whole) == 0);
+    CHECK((last_record(&recorder).values[SLOT_FLAG] & 0xFF) == 1);
 
     const gts_action actions[] = {{.call = of_whole}, {.call = call}, {.call = of_fixed}, {.call = call}};
     gts_step *step = make("s", actions, 4);

@@ -184,6 +184,9 @@ contains
         found = transfer(int(slot(SLOT_X_1_1), c_int32_t), found)
         call check(int(slot(SLOT_X_1_0), c_int32_t) == 12 .and. found == 0.25 .and. iand(slot(SLOT_FLAG), 255_c_int64_t) &
             == 0, 'the new scalars')
+        call gts_set_scalar(call, 'flag', transfer(-1_c_int8_t, flag)) ! true, as some compilers write it
+        call gts_start(call)
+        call check(iand(slot(SLOT_FLAG), 255_c_int64_t) == 1, 'a logical with all bits')
         calls = call_count()
         call gts_set_scalar(call, 'x[1][0]', 12_c_int64_t, stat, errmsg)
         call check_refused(stat, gts_type_error, errmsg, &

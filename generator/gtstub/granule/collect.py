@@ -29,6 +29,7 @@ from gtstub.granule.description import (
 )
 from gtstub.granule.memory import Layout, section_of
 from gtstub.granule.naming import Names, check_names, layout_of, reserved_names
+from gtstub.granule.sizes import with_sizes
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf, StaticLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_in, sdfg_in
@@ -129,8 +130,8 @@ class _Collector:
             hooks=tuple(self._hooks),
             steps=made,
         )
-        layouts, plans = (array.layout for array in self._arrays), (plan for _, plan in self._programs.values())
-        return Collected(description, tuple(layouts), tuple(self._programs), tuple(plans))
+        layouts, plans = (array.layout for array in self._arrays), tuple(plan for _, plan in self._programs.values())
+        return Collected(with_sizes(description, plans), tuple(layouts), tuple(self._programs), plans)
 
     # --- Arrays -------------------------------------------------------------------------------------------------------
 

@@ -140,12 +140,16 @@ class GranuleProgram:
 
 @dataclasses.dataclass(frozen=True)
 class GranuleScalar:
-    """A scalar that the host passes to each step that uses it; `value` is that of the export."""
+    """
+    A scalar that the host passes to each step that uses it; `value` is that of the export. Values below `least` are
+    refused.
+    """
 
     name: str
     argument: str
     dtype: DType
     value: Number
+    least: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +175,10 @@ class Description:
         constants = (value for value in values if isinstance(value, Constant))
         dtypes = (*(each.dtype for each in self.scalars), *(each.dtype for each in constants))
         return not set(COMPLEX_DTYPES).isdisjoint(dtypes)
+
+    def has_bool(self, step: GranuleStep) -> bool:
+        """Whether a step has a scalar that is a truth value, which Fortran passes in another way than C."""
+        return any(self.scalars[each].dtype == "bool" for each in step.scalars)
 
     @property
     def has_tables(self) -> bool:

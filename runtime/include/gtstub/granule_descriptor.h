@@ -62,6 +62,7 @@ typedef struct gts_granule_scalar {
     const char *name;  /**< of the argument of programs */
     gts_dtype dtype;   /**< of the value */
     const void *value; /**< when the granule was exported */
+    bool is_size;      /**< a signed integer that must not be negative */
 } gts_granule_scalar;
 
 /** A position of a step: a program, or a hook if there are no `arguments`. */
