@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.cli import write_signatures
+from tests.support.modes import writable_by_others
 
 UMASKS = (0o000, 0o002, 0o022, 0o027, 0o077)
 OTHER = 65534
@@ -77,16 +76,6 @@ claim = ExitStack()
 claim.enter_context(claiming(root, "other-" + 32 * "0", 1))
 os._exit(0)  # The claim stays.
 """
-
-
-def writable_by_others(place: Path) -> Iterator[str]:
-    """What others can write below a directory, of what they can reach."""
-    for path in place.iterdir():
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        if mode & 0o022:
-            yield f"{mode:04o} {path}"
-        if path.is_dir() and mode & 0o011:
-            yield from writable_by_others(path)
 
 
 @pytest.mark.parametrize("umask", UMASKS, ids="{:03o}".format)
