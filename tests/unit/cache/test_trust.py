@@ -19,6 +19,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.manifest import FILE, Manifest
 from gtstub.cache.store import Cache
 from gtstub.errors import ConfigError, TrustError
+from gtstub.install import RUNTIME
 from gtstub.recorded.runtime import runtime
 from gtstub.toolchain import compiler
 from tests.support.entries import LIBRARY, STUB, publish
@@ -395,6 +396,65 @@ def test_a_setting_that_is_malformed(entry: Path, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ConfigError) as caught:
             gtstub.load(entry)
         assert str(caught.value) == f"GTSTUB_TRUST: {reason}"
+
+
+def test_a_fork_while_the_setting_is_read_again(entry: Path, tmp_path: Path) -> None:
+    """Another thread may fork at any time. The child takes the lock, and must not free what is freed already."""
+    source, library = tmp_path / "forks.c", tmp_path / "forks.so"
+    source.write_text(FORKS, encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    code = (
+        "import ctypes, os, sys; from gtstub.recorded.runtime import runtime; handle = ctypes.c_void_p();"
+        "first, second = map(os.fsencode, sys.argv[1:]); assert runtime().gts_open(first, ctypes.byref(handle)) == 0;"
+        "os.environ['GTSTUB_TRUST'] = 'user=daemon'; assert runtime().gts_open(second, ctypes.byref(handle)) == 0"
+    )
+    fresh = Path(shutil.copytree(entry, tmp_path / "fresh" / KEY))
+    done = subprocess.run(
+        [sys.executable, "-c", code, entry, fresh],
+        env=os.environ
+        | {"LD_PRELOAD": str(library), "ENTRY": str(fresh), "RUNTIME": str(RUNTIME)}
+        | {settings.TRUST: "user=root:user=daemon"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the child has ended with 0\n"
+
+
+FORKS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void __libc_free(void *memory);
+
+/* Forks when the second copy of the setting is freed, which ends after its first element. */
+void free(void *memory)
+{
+    static int has_forked;
+    if (memory != NULL && !has_forked && memcmp(memory, "user=root", 10) == 0) {
+        has_forked = 1;
+        const pid_t child = fork();
+        if (child == 0) {
+            void *program = NULL;
+            typedef int function(const char *, void **);
+            function *const open = (function *)dlsym(dlopen(getenv("RUNTIME"), RTLD_NOW), "gts_open");
+            setenv("GTSTUB_TRUST", "user=daemon", 1);
+            _exit(open(getenv("ENTRY"), &program) != 0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        printf("the child has ended with %d\\n", status);
+        fflush(stdout);
+    }
+    __libc_free(memory);
+}
+"""
 
 
 # --- What gtstub makes ------------------------------------------------------------------------------------------------
