@@ -71,12 +71,9 @@ static int check_constants(const gts_py_overload *self, PyObject *const *args, g
     return 0;
 }
 
-/* Checks the constants once more after a call, which has gone on with what its callbacks may have changed. */
-static GTS_COLD int check_changed(const gts_py_overload *self, PyObject *const *args)
+/* After a ValueError about a constant that is another one now: says that the call has gone on with the old one. */
+static GTS_COLD int refuse_callback(const gts_py_overload *self)
 {
-    gts_py_refusal refused;
-    if (check_constants(self, args, &refused) == 0)
-        return 0;
     PyObject *const change = PyErr_GetRaisedException();
     if (!PyErr_GivenExceptionMatches(change, PyExc_ValueError)) { /* of the user's code, which was read */
         PyErr_SetRaisedException(change);
@@ -90,6 +87,13 @@ static GTS_COLD int check_changed(const gts_py_overload *self, PyObject *const *
     PyException_SetCause(error, change);
     PyErr_SetRaisedException(error);
     return -1;
+}
+
+/* Checks the constants once more after a call, whose callbacks may have changed them. */
+static int check_changed(const gts_py_overload *self, PyObject *const *args)
+{
+    gts_py_refusal refused;
+    return GTS_LIKELY(check_constants(self, args, &refused) == 0) ? 0 : refuse_callback(self);
 }
 
 /* Checks, for a bound call, the constants of the call that it was made of: a tuple of the overload and the arguments. */

@@ -190,6 +190,30 @@ def test_annotations_cost_a_call_nothing() -> None:
     assert set(closure.ends) == {End.FIXED}
 
 
+@pytest.mark.parametrize(
+    ("expression", "names", "compared"),
+    [
+        ("np.sqrt(2.0)", ("np", "xp"), {"np"}),
+        ("xp.sqrt(2.0)", ("np", "xp"), {"xp"}),
+        ("xp.sqrt(np.exp(2.0))", ("np", "xp"), {"np", "xp"}),
+        ("np.sqrt(2.0)", ("numpy", "np"), {"np"}),
+        ("numpy.sqrt(2.0)", ("numpy", "np"), set()),
+        ("numpy.sqrt(np.exp(2.0))", ("numpy", "np"), {"np"}),
+        ("(lambda: xp.sqrt(2.0) > 1.0)()", ("np", "xp"), {"xp", "(lambda: xp.sqrt(2.0) > 1.0)()"}),
+    ],
+)
+def test_each_name_of_a_module_is_compared_if_it_is_used(
+    expression: str, names: tuple[str, ...], compared: set[str]
+) -> None:
+    function = program(f"    a[:] = a + dace.inline({expression})", {"dace": dace, **dict.fromkeys(names, np)})
+    closure = closure_without_build(function)
+    assert {reading.source for reading, _ in closure.constants} == {*compared, "parsed.__code__"}
+    for name in names:
+        function.__globals__[name] = math
+        assert is_refused(closure) == (name in compared)
+        function.__globals__[name] = np
+
+
 # --- What somebody puts into libraries --------------------------------------------------------------------------------
 
 

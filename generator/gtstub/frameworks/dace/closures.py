@@ -200,7 +200,11 @@ class _Maker:
     def _names(self, scope: Scope) -> Names:
         if scope not in self._scopes:
             is_top = scope.function is getattr(self._program.f, "__func__", self._program.f)
-            self._scopes[scope] = Names(scope, self._arguments if is_top else {}, self._passed, self._front_end)
+            self._scopes[scope] = names = Names(scope, self._arguments if is_top else {}, self._passed, self._front_end)
+            for aliases in scope.aliases.values():  # DaCe does not say which of them stands where
+                for each in map(names.find, aliases if len(aliases) > 1 else ()):
+                    if isinstance(each, Reading) and each.source not in LIBRARIES:
+                        self.compare(each)
         return self._scopes[scope]
 
     def paths(self, evaluation: Evaluation) -> list[Reading]:

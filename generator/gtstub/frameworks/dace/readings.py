@@ -265,9 +265,8 @@ class _Expanded(ast.NodeTransformer):
         node.ctx = node.ctx if isinstance(node.ctx, ast.expr_context) else ast.Load()
         if node.id in self._scope.derived:
             return self.visit(astutils.copy_tree(self._scope.derived[node.id]))  # type: ignore[no-any-return]
-        if node.id in self._scope.aliases and node.id not in self._scope.function.__globals__:
-            return ast.Name(id=self._scope.aliases[node.id], ctx=ast.Load())
-        return node
+        aliases = self._scope.aliases.get(node.id, (node.id,))
+        return node if node.id in aliases else ast.Name(id=aliases[0], ctx=ast.Load())
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         name = getattr(node.value, "__name__", None)

@@ -17,8 +17,8 @@ import dataclasses
 import enum
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 from dace import symbolic
@@ -52,13 +52,13 @@ class Purpose(enum.Enum):
 class Scope:
     """
     A function that DaCe parses: what its names stand for, and which parameters have their defaults. `derived` has the
-    expressions behind the names that DaCe makes up, and `aliases` the function's names of modules by their own.
+    expressions behind the names that DaCe makes up, and `aliases` the function's names of modules, by their own names.
     """
 
     function: FunctionType
     values: Mapping[str, Any]
     defaults: frozenset[str]
-    aliases: Mapping[str, str]
+    aliases: Mapping[str, Sequence[str]]
     derived: dict[str, ast.expr] = dataclasses.field(default_factory=dict)
 
 
@@ -253,6 +253,21 @@ def _listed(node: ast.expr, value: Any) -> ast.expr:
     return node if isinstance(value, list | tuple) else call("list", node)
 
 
+def _aliases(code: CodeType, modules: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """The names of modules that a function uses, or else that it might use, by the names of the modules."""
+    used = _names_in(code)
+    found: dict[str, list[str]] = {}
+    for name, own in sorted(modules.items(), key=lambda each: each[0] not in used):
+        if name != "builtins" and (name in used or own not in found):
+            found.setdefault(own, []).append(name)
+    return found
+
+
+def _names_in(code: CodeType) -> set[str]:
+    inner = (_names_in(each) for each in code.co_consts if isinstance(each, CodeType))
+    return {*code.co_names, *code.co_freevars}.union(*inner)
+
+
 @contextlib.contextmanager
 def recording(meet: Callable[[Any], None]) -> Iterator[Recorder]:
     """
@@ -284,8 +299,7 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
     ) -> Any:
         function = getattr(f, "__func__", f)
         defaults = frozenset(kwargs.get("default_args") or ())
-        aliases = {own: name for name, own in modules.items() if name != "builtins"}
-        scope = Scope(function, dict(global_vars), defaults, aliases)
+        scope = Scope(function, dict(global_vars), defaults, _aliases(function.__code__, modules))
         with recorder.scope(scope):
             tree, closure = preprocess(f, argtypes, global_vars, modules, *args, **kwargs)
         recorder.add_tree(tree, scope)
