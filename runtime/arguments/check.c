@@ -38,6 +38,14 @@ int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis
                       lowest + shift, highest + shift, gts_axis_text(self, axis).text, leaf->axes[axis].dim, has);
 }
 
+int gts_refuse_extent(gts_program *self, const char *temporary, int32_t axis, int64_t size, const char *text)
+{
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         "Temporary '%s' of program '%s' must not have a negative size on axis %" PRId32
+                         ", but %s is %" PRId64 " in this call.",
+                         temporary, self->stub->name, axis, text, size);
+}
+
 int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
 {
     for (uint32_t i = 0; i < use->axis_count; ++i) {

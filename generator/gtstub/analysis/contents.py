@@ -46,7 +46,7 @@ def contents(
     try:
         if _has_unclear_updates(sdfg):
             raise ValueError("what is combined with what is not known")
-        found, _ = accesses(sdfg, scalars)
+        found = accesses(sdfg, scalars).accesses
         return {
             name: _contents(name, sizes, found, values) if _is_argument(sdfg, name) else _unknown(sizes)
             for name, sizes in arrays.items()

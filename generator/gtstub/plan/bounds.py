@@ -90,6 +90,8 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
         )
         if indices or tables:
             made.append(CallBounds(claim.when, tuple(indices), tables))
+    for when, extents in itertools.groupby(signatures.bounds.temporaries or (), key=lambda each: each.when):
+        made.append(CallBounds(when, (), (), tuple(extents)))
     return tuple(made)
 
 

@@ -104,7 +104,7 @@ def _bounds(bounds: CallBounds) -> dict[str, Any]:
             {"leaf" if name == "array" else name: value for name, value in plain(each.follow).items()}
             for each in bounds.tables
         ],
-    }
+    } | ({"extents": plain(bounds.extents)} if bounds.extents else {})
 
 
 def _slot(slot: Slot) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from gtstub.signature.model import (
     CallbackValue,
     Condition,
     Device,
+    Extent,
     Follow,
     Property,
     Unknown,
@@ -442,11 +443,12 @@ class FollowedTable:
 
 @dataclasses.dataclass(frozen=True)
 class CallBounds:
-    """What a call accesses if all conditions of `when` hold."""
+    """What a call accesses if all conditions of `when` hold, and the sizes of its temporaries, not to be negative."""
 
     when: tuple[Condition, ...]
     indices: tuple[UsedIndices, ...]
     tables: tuple[FollowedTable, ...]
+    extents: tuple[Extent, ...] = ()
 
     @property
     def expressions(self) -> Iterator[Expression]:
@@ -456,6 +458,8 @@ class CallBounds:
             yield from (*each.lowest, *each.highest)
         for table in self.tables:
             yield from table.follow.expressions
+        for extent in self.extents:
+            yield extent.size
 
 
 @dataclasses.dataclass(frozen=True)

@@ -149,7 +149,7 @@ def _read(entry: Path) -> _Program | None:
     try:
         signature = sdfg_in(entry / "sdfg.json")
         scalars = {each.name: each.dtype for each in signature.values if isinstance(each, ScalarArgument)}
-        found, _ = accesses(read(entry / LOWERED_SDFG), scalars)
+        found = accesses(read(entry / LOWERED_SDFG), scalars).accesses
         return _Program(make_plan(signature, program_in(entry / "program.json")), found)
     except (SdfgError, GtstubError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None

@@ -275,6 +275,14 @@ def wrapped(dtype: str, value: Expression) -> Expression:
     return Expression(atom.evaluate({})) if value.is_constant else Expression(0, ((atom, 1),))
 
 
+def unwrapped(value: Expression) -> Expression:
+    """A value as if its unsigned parts did not wrap around: negative where they would."""
+    for term, factor in value.terms:
+        if isinstance(term, Wrapped) and term.dtype.startswith("u"):
+            value += (unwrapped(term.of) - Expression(0, ((term, 1),))) * factor
+    return value
+
+
 def _never_counts(value: Expression, others: Iterable[Expression], which: Literal["min", "max"]) -> bool:
     """Whether a value is a maximum of which one part is never below another value of a minimum; or the reverse."""
     match value.terms:

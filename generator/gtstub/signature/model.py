@@ -337,6 +337,28 @@ class Claim:
 
 
 @dataclasses.dataclass(frozen=True)
+class Extent:
+    """The size of a `temporary` on an axis, which must not be negative in each call in which the conditions hold."""
+
+    when: tuple[Condition, ...]
+    temporary: str
+    axis: int
+    size: Expression
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all scalar arguments on which the size and the conditions depend."""
+        return frozenset().union(*(each.symbols for each in self.expressions))
+
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        """The size, and all expressions in the conditions."""
+        for condition in self.when:
+            yield from (condition.left, condition.right)
+        yield self.size
+
+
+@dataclasses.dataclass(frozen=True)
 class Unknown:
     """Accesses to an array of which it is not known which elements they reach, and why not."""
 
@@ -349,13 +371,15 @@ class Unknown:
 class Bounds:
     """
     The elements that a program is sure to access. `known` counts the accesses that `claims` summarise. The conditions
-    of claims may contain the names of `facts`.
+    of claims may contain the names of `facts`. `temporaries` are those that a call may give a negative size; None if
+    there are none.
     """
 
     known: int
     claims: tuple[Claim, ...]
     unknown: tuple[Unknown, ...]
     facts: tuple[Fact, ...] = ()
+    temporaries: tuple[Extent, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

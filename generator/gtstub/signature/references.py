@@ -85,6 +85,11 @@ def check_references(signature: SdfgSignature, refuse: Callable[[str, str], Sign
                 raise refuse(place, f"expected names of integer arguments, found '{name}'")
         for array, axis in _places(claim):
             check_axis(array, axis, place, place)
+    for index, extent in enumerate(bounds.temporaries or ()):
+        for name in sorted(extent.symbols - facts):
+            if scalars.get(name) not in INDEX_TYPES:
+                place = f"$.bounds.temporaries[{index}]"
+                raise refuse(place, f"expected names of integer arguments, found '{name}'")
 
 
 def _places(claim: Claim) -> Iterator[tuple[str, int]]:

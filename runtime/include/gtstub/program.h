@@ -229,6 +229,17 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
     return gts_check_table_slowly(self, follow, first, last, least, most);
 }
 
+/** Refuses a call that gives a temporary a negative size, whose text is for the message. */
+GTS_EXPORT GTS_COLD int gts_refuse_extent(gts_program *self, const char *temporary, int32_t axis, int64_t size,
+                                          const char *text);
+
+/** Checks that the size of a temporary on an axis is not negative. */
+static inline int gts_check_extent(gts_program *self, const char *temporary, int32_t axis, int64_t size,
+                                   const char *text)
+{
+    return GTS_LIKELY(size >= 0) ? 0 : gts_refuse_extent(self, temporary, axis, size, text);
+}
+
 /** The lesser and the greater of two values. */
 static inline int64_t gts_min(int64_t a, int64_t b)
 {

@@ -252,7 +252,7 @@ C_HOLDS = Condition(symbol("c"), "!=", Expression())
     ],
 )
 def test_blocks_are_reached_under_conditions(made: Sdfg, expected: Mapping[int, Any]) -> None:
-    found, _ = regions.accesses(made, dict.fromkeys(NAMES, "int32"))
+    found = regions.accesses(made, dict.fromkeys(NAMES, "int32")).accesses
     conditions_of = {each.array: each.conditions if isinstance(each, Reached) else None for each in found}
     assert {block: conditions_of[f"A{block}"] for block in expected} == expected
 

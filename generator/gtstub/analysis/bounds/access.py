@@ -126,6 +126,16 @@ class Unread:
 
 
 @dataclasses.dataclass(frozen=True)
+class Allocation:
+    """A temporary of which memory is allocated in all rounds of `loops`, if `conditions` hold."""
+
+    name: str
+    loops: tuple[BoundedLoop, ...]
+    conditions: Conditions
+    sizes: tuple[Expression | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Scope:
     """
     What holds at a place in the SDFG: the meaning of each symbol in terms of the SDFG's arguments and of variables, the
@@ -133,7 +143,8 @@ class Scope:
     the place, and the conditions under which it is reached. `doubt` says why these are not known. `choices` has those
     under which a symbol that stands for a condition is true, and those under which it is false. `texts` are the names
     that depend on scalar arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on
-    them, by the text of the condition. `unit` is None outside of all units of computation.
+    them, by the text of the condition. `types` are those of C++ of names, where they are not SIGNED. `allocations`
+    collects those at all places. `unit` is None outside of all units of computation.
 
     If the program `evaluates_both` sides of a choice that depends on data, as gt4py does, that choice is no condition.
     """
@@ -149,6 +160,7 @@ class Scope:
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     facts: dict[str, str] = dataclasses.field(default_factory=dict)
     types: Mapping[str, DType] = dataclasses.field(default_factory=dict)
+    allocations: list[Allocation] = dataclasses.field(default_factory=list)
     unit: int | None = None
     counter: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 

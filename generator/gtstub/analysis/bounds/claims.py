@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
-from gtstub.analysis.bounds.access import OTHER, Access, Conditions, Lookup, Unread
+from gtstub.analysis.bounds.access import OTHER, Access, Allocation, Conditions, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
 from gtstub.analysis.bounds.extremes import extremes
 from gtstub.analysis.bounds.narrowing import cases, narrowed
 from gtstub.analysis.bounds.needs import Needs
 from gtstub.analysis.bounds.regions import accesses
-from gtstub.analysis.bounds.simplify import normalized, says, simplified
+from gtstub.analysis.bounds.simplify import MOST_ENDS, is_at_least, normalized, says, simplified
 from gtstub.sdfg.model import Sdfg
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, parse
-from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
+from gtstub.signature.expressions import Expression, parse, unwrapped
+from gtstub.signature.model import Bounds, Claim, Condition, Extent, Follow, Unknown, Use
 
 MOST_COLUMNS = 64
 """A stub has the columns of a table as the bits of a word."""
@@ -33,10 +33,15 @@ def bounds_of(sdfg: Sdfg, scalars: Mapping[str, DType], *, has_domains: bool, ev
     `evaluates_both` sides of a choice that depends on data, it needs the elements of both.
     """
     try:
-        found, facts = accesses(sdfg, scalars, evaluates_both=evaluates_both)
-        bounds = _bounds_of(found, sdfg, has_domains=has_domains)
-        used = frozenset().union(*(claim.symbols for claim in bounds.claims))
-        return dataclasses.replace(bounds, facts=tuple(each for each in facts if each.name in used))
+        found = accesses(sdfg, scalars, evaluates_both=evaluates_both)
+        bounds = _bounds_of(found.accesses, sdfg, has_domains=has_domains)
+        # Only sizes of arguments cannot be negative.
+        sizes = {size for each in sdfg.containers.values() if not each.is_transient for size in each.shape}
+        temporaries = _temporaries(found.allocations, sizes)
+        symbols = [*(each.symbols for each in bounds.claims), *(each.symbols for each in temporaries)]
+        used = frozenset().union(*symbols)
+        facts = tuple(each for each in found.facts if each.name in used)
+        return dataclasses.replace(bounds, facts=facts, temporaries=temporaries or None)
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
         names = sorted(name for name, each in sdfg.containers.items() if not each.is_transient)
         return Bounds(0, (), tuple(Unknown(name, OTHER, 1) for name in names))
@@ -118,6 +123,53 @@ def _claims(access: Access) -> list[tuple[Access, Claim]] | None:
 
 def _without_unknown(claim: Claim) -> Claim:
     return dataclasses.replace(claim, when=tuple(each for each in claim.when if not unknown_in((each,))))
+
+
+# --- Temporaries ------------------------------------------------------------------------------------------------------
+
+
+def _temporaries(allocations: Iterable[Allocation], natural: Collection[str]) -> tuple[Extent, ...]:
+    """The sizes of temporaries that may be negative if no symbol in `natural` is, those under few conditions first."""
+    found: list[Extent] = []
+    for each in allocations:
+        sizes = [None if size is None else unwrapped(size) for size in each.sizes]
+        known = [size for size in sizes if size is not None]
+        # A temporary without elements is allowed, whatever its other sizes are.
+        others = {axis: [size for i, size in enumerate(known) if i != axis] for axis in range(len(known))}
+        for claim in _reached(each) if len(known) == len(sizes) else ():
+            for axis, size in enumerate(known):
+                when = normalized((*claim.when, *(Condition(Expression(), "<", other) for other in others[axis])))
+                made = None if when is None else Extent(when, each.name, axis, size)
+                if made is not None and _may_be_negative(size, natural) and not unknown_in(made.when):
+                    found.append(made)
+    found.sort(key=lambda each: (len(each.when), str(each)))
+    kept: list[Extent] = []
+    for made in found:
+        is_said = any(
+            set(other.when) <= set(made.when) and dataclasses.replace(other, when=made.when) == made for other in kept
+        )
+        if not is_said:
+            kept.append(made)
+    if len(kept) > MOST_CLAIMS or any(len(each.when) > MOST_ENDS for each in kept):
+        raise ValueError("there are too many temporaries")
+    return tuple(kept)
+
+
+def _reached(allocation: Allocation) -> Iterable[Claim]:
+    """Claims of nothing under the conditions under which a temporary is allocated; none if these are not known."""
+    variables = {loop.variable for loop in allocation.loops}
+    if any(size is not None and size.symbols & variables for size in allocation.sizes):
+        return ()
+    found = _claims(Access(allocation.name, allocation.loops, allocation.conditions, ()))
+    return () if found is None else (claim for _, claim in found)
+
+
+def _may_be_negative(size: Expression, natural: Collection[str]) -> bool:
+    is_sum = size.constant >= 0 and all(factor > 0 and term in natural for term, factor in size.terms)
+    return parse(str(size)) == size and not is_sum and not is_at_least(size, Expression())
+
+
+# --- One access -------------------------------------------------------------------------------------------------------
 
 
 def _claim(access: Access) -> Claim | None:

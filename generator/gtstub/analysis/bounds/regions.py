@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gtstub.analysis.bounds import conditions, names, states
-from gtstub.analysis.bounds.access import OTHER, Access, Location, Scope, Unread
+from gtstub.analysis.bounds.access import OTHER, Access, Allocation, Location, Scope, Unread
 from gtstub.analysis.bounds.wrapping import STORED
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.flow import flow
@@ -34,12 +34,19 @@ from gtstub.signature.model import INDEX_TYPES, Condition
 _LEAVING = {"BreakBlock", "ContinueBlock", "ReturnBlock"}
 
 
-def accesses(
-    sdfg: Sdfg, scalars: Mapping[str, DType], *, evaluates_both: bool = False
-) -> tuple[list[Access | Unread], tuple[Fact, ...]]:
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The accesses to arguments and temporaries, the temporaries that are allocated, and the facts in conditions."""
+
+    accesses: Sequence[Access | Unread]
+    allocations: Sequence[Allocation]
+    facts: tuple[Fact, ...]
+
+
+def accesses(sdfg: Sdfg, scalars: Mapping[str, DType], *, evaluates_both: bool = False) -> Found:
     """
-    The accesses of a whole SDFG to its arguments and temporaries, and the facts in their conditions. `scalars` are its
-    scalar arguments. `evaluates_both` says whether the program evaluates both sides of a choice that depends on data.
+    What a whole SDFG accesses and allocates. `scalars` are its scalar arguments. `evaluates_both` says whether the
+    program evaluates both sides of a choice that depends on data.
     """
     integers = {name: symbol(name) for name, dtype in scalars.items() if dtype in INDEX_TYPES}
     # Only unsigned and short types need to be known: others do not wrap around.
@@ -56,7 +63,7 @@ def accesses(
     seen = {each.array for each in found if isinstance(each, Access) or not each.is_temporary}
     left = _accessed(sdfg) & arguments.keys() - seen
     facts = tuple(Fact(name, text) for text, name in scope.facts.items())
-    return [*found, *(Unread(name, OTHER) for name in sorted(left))], facts
+    return Found([*found, *(Unread(name, OTHER) for name in sorted(left))], scope.allocations, facts)
 
 
 def _accessed(sdfg: Sdfg) -> set[str]:

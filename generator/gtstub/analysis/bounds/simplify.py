@@ -136,7 +136,7 @@ def _is_positive(value: Expression, positive: Collection[Expression]) -> bool:
     return any((found := difference(value, each)) is not None and found >= 0 for each in positive)
 
 
-def _is_at_least(a: Expression, b: Expression) -> bool:
+def is_at_least(a: Expression, b: Expression) -> bool:
     """Whether a is not less than b for all values of the symbols, as far as that can be seen."""
     return all(
         any(each.is_constant and each.constant >= 0 for each in parts_of(part, "max"))
@@ -172,8 +172,8 @@ def _is_given(use: Use, shapes: Mapping[str, Sequence[str]]) -> bool:
     size = parse(shapes[use.array][use.axis])
     return (
         size is not None
-        and all(_is_at_least(value, Expression()) for value in use.lowest)
-        and all(_is_at_least(size - 1, value) for value in use.highest)
+        and all(is_at_least(value, Expression()) for value in use.lowest)
+        and all(is_at_least(size - 1, value) for value in use.highest)
     )
 
 
@@ -181,8 +181,8 @@ def _covers(a: Use, b: Use) -> bool:
     """Whether `a` has all elements that `b` has."""
     if (a.array, a.axis) != (b.array, b.axis):
         return False
-    return all(any(_is_at_least(other, mine) for mine in a.lowest) for other in b.lowest) and all(
-        any(_is_at_least(mine, other) for mine in a.highest) for other in b.highest
+    return all(any(is_at_least(other, mine) for mine in a.lowest) for other in b.lowest) and all(
+        any(is_at_least(mine, other) for mine in a.highest) for other in b.highest
     )
 
 

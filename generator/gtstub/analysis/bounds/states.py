@@ -12,6 +12,7 @@ from gtstub.analysis.bounds.access import (
     LOOP,
     OTHER,
     Access,
+    Allocation,
     BoundedLoop,
     Location,
     Lookup,
@@ -35,6 +36,7 @@ def accesses(state: State, scope: Scope, sdfg: Sdfg, in_sdfg: Callable[[Sdfg, Sc
     here = Dataflow(state, sdfg.containers)
     scopes = _Scopes(here, scope)
     for node in here.nodes.values():
+        _allocate(here, node, scope)
         match node.kind:
             case "Tasklet":
                 yield from lookups.of_tasklet(here, node, scopes.of(node).as_unit())
@@ -50,6 +52,22 @@ def accesses(state: State, scope: Scope, sdfg: Sdfg, in_sdfg: Callable[[Sdfg, Sc
                 pass
             case _:
                 yield from _unread(here, node, scopes.of(node).as_unit())
+
+
+def _allocate(state: Dataflow, node: Node, scope: Scope) -> None:
+    """Notes that a temporary is used: its memory is allocated before that, also where maps have no rounds."""
+    location = scope.containers.get(node.container)
+    if location is None or location.sizes is None or node.entry is not None or scope.doubt or _is_view(state, node):
+        return
+    is_own = location.array.startswith(f"{node.container}#")
+    if is_own and state.containers[node.container].storage in _ALLOCATED:
+        made = Allocation(node.container, scope.loops, scope.conditions, location.sizes)
+        if made not in scope.allocations:
+            scope.allocations.append(made)
+
+
+_ALLOCATED = ("Default", "CPU_Heap", "GPU_Global")
+"""Where a call allocates memory of the size that it computes."""
 
 
 class _Scopes:

@@ -1,0 +1,112 @@
+"""Temporaries of a negative size are refused before the call; C++ would end the process."""
+
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+import gtstub
+
+N, M = (dace.symbol(name) for name in "NM")
+
+
+@gtstub.program
+@dace.program
+def section(a: dace.float64[N], n: dace.int32, m: dace.int32):
+    a[n:m] = a[n:m] + 1.0
+
+
+@gtstub.program
+@dace.program
+def rectangle(a: dace.float64[N, M], n: dace.int64, k: dace.int32, is_on: dace.bool_):
+    if is_on:
+        a[n:3, 0:k] = 2 * a[n:3, 0:k] + 1.0
+
+
+@dace.program
+def _of_row(row: dace.float64[M], n: dace.int32):
+    row[0:n] = 2 * row[0:n] + 1.0
+
+
+@gtstub.program
+@dace.program
+def rows(a: dace.float64[N, M], n: dace.int32):
+    for i in dace.map[0:N]:
+        _of_row(a[i, :], n - 3)
+
+
+@gtstub.program
+@dace.program
+def inner(a: dace.float64[N]):
+    change = np.zeros((N - 2,), np.float64)
+    change[:] = a[: N - 2] + a[2:]
+    a[1 : N - 1] = change
+
+
+@gtstub.program
+@dace.program
+def unsigned(a: dace.float64[N], n: dace.uint32):
+    a[: n - 2] = a[: n - 2] + 1.0
+
+
+def check_refused(program: Any, array: np.ndarray, *scalars: Any, problem: str) -> None:
+    before = array.copy()
+    with pytest.raises(ValueError) as caught:
+        program(array, *scalars)
+    start, _, end = str(caught.value).partition(" must not have a negative size on ")
+    assert start.startswith("Temporary '")
+    assert start.endswith(f"' of program '{__name__.replace('.', '_')}_{program.__name__}'")
+    assert end == f"{problem} in this call."
+    np.testing.assert_array_equal(array, before)
+
+
+def test_sections() -> None:
+    a = np.arange(5.0)
+    section(a, 1, 3)
+    assert a.tolist() == [0, 2, 3, 3, 4]
+    for begin in (0, 4, 7):
+        section(a, begin, begin)
+    check_refused(section, a, 4, 2, problem="axis 0, but m - n is -2")
+    check_refused(section, a, 2**31 - 1, 0, problem="axis 0, but m - n is -2147483647")
+    section(a, 3, 5)
+    assert a.tolist() == [0, 2, 3, 4, 5]
+
+
+def test_what_is_not_computed_may_have_any_size() -> None:
+    a = np.zeros((3, 4))
+    rectangle(a, 1, 2, True)
+    assert a.tolist() == [[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
+    check_refused(rectangle, a, 5, 2, True, problem="axis 0, but -n + 3 is -2")
+    check_refused(rectangle, a, 1, -1, True, problem="axis 1, but k is -1")
+    check_refused(rectangle, a, 2**62, 4, True, problem=f"axis 0, but -n + 3 is -{2**60}")
+    for n, k, is_on in ((5, 2, False), (5, 0, True), (3, -1, True), (1, 0, True)):
+        rectangle(a, n, k, is_on)
+    assert a.sum() == 4
+
+
+def test_nested_sdfgs() -> None:
+    a = np.zeros((2, 4))
+    rows(a, 5)
+    assert a.tolist() == [[1, 1, 0, 0]] * 2
+    rows(a, 3)
+    check_refused(rows, a, 2, problem="axis 0, but n - 3 is -1")
+    rows(np.zeros((0, 4)), 2)
+
+
+def test_sizes_of_arrays() -> None:
+    a = np.arange(4.0)
+    inner(a)
+    assert a.tolist() == [0, 2, 4, 3]
+    inner(np.zeros(2))
+    check_refused(inner, np.zeros(1), problem="axis 0, but N - 2 is -1")
+
+
+def test_unsigned_sizes_that_wrap_around() -> None:
+    a = np.zeros(3)
+    unsigned(a, 4)
+    assert a.tolist() == [1, 1, 0]
+    with pytest.raises(
+        ValueError, match=r"Temporary '.*' must not have a negative size|must have the indices 0 to 42949"
+    ):
+        unsigned(a, 1)
