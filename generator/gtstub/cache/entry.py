@@ -177,6 +177,17 @@ class Entry(NamedTuple):
         self._check_machine(manifest)
         return manifest
 
+    def check_trusted(self) -> None:
+        """Raises TrustError if somebody who is not trusted could have written it, CacheError if it is unreadable."""
+        with self._opened() as directory:
+            check_directory(directory, self.path)
+            for name in sorted(os.listdir(directory)):  # noqa: PTH208  of a descriptor
+                try:
+                    with opened(Path(name), directory) as file:
+                        check_file(file, directory, self.path, name)
+                except OSError as error:
+                    raise self.unreadable(name, error) from None
+
     def _check_machine(self, manifest: Manifest) -> None:
         if reason := unsupported(manifest):
             raise CacheError(f"The cache entry '{self.path}' {reason}: build it on this machine.")

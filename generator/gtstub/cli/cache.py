@@ -245,13 +245,15 @@ def path(entry: str | None, opened: Cache) -> Answer:
     Print the directory of an entry, or the directories of the cache.
 
     With ENTRY, such as the name of a program, the command prints the directory of that entry. If a program has several
-    entries, a line on stderr says which one was taken, and how to name another.
+    entries, a line on stderr says which one was taken, and how to name another. It refuses an entry that somebody else
+    could have written (docs/trust.md).
 
     Without it the command prints all layers of the cache, and the setting that each comes from. Ranks that run
     different code have a directory each in these. Such a directory is itself a cache, which '--cache' can name.
     """
     if entry is not None:
         item = entry_in(opened, entry)
+        item.entry.check_trusted()  # What is copied from there belongs to this user, and is loaded.
         return Answer(tables.item_to_json(item), functools.partial(click.echo, item.path))
     root_from = settings.cache_dir()[1] if opened == open_cache() else "--cache"
     places = [(opened.root, root_from), *((layer, settings.SHARED_CACHE_DIR) for layer in opened.shared)]

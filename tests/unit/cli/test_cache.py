@@ -168,6 +168,18 @@ def test_path_of_a_program(cache: Cache, tmp_path: Path, monkeypatch: pytest.Mon
     assert refused.stderr == f"The cache '{cache.root}' has no entry 'prig'. Did you mean: 'prog'?\n"
 
 
+@pytest.mark.parametrize("name", [LIBRARY, "."])
+def test_path_of_an_entry_that_others_can_write(cache: Cache, name: str) -> None:
+    """Who copies its library, as a CMake project does, makes it his own."""
+    path = publish_made_of(cache, MADE_OF).path
+    assert said("path", "prog") == f"{path}\n"
+    (path / name).chmod(0o757)
+    result = run("path", "prog")
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert f"'{path}' is not used: " in result.stderr
+    assert "can be written by everyone (mode 0757)" in result.stderr
+
+
 def test_path_of_one_of_several_entries(cache: Cache) -> None:
     publish(cache, "prog-0a", built=Built(time=60), baked={"n": 1, "same": True})
     publish(cache, "prog-0b", built=Built(time=120), baked={"n": 2, "same": True})
