@@ -20,7 +20,7 @@ from pathlib import Path
 from gtstub.errors import ConfigError, GtstubError, TrustError
 from gtstub.util.regular import opened, read_opened
 
-ASKED = "gtstub.trust"
+ASKED = "gtstub.check_trust"
 
 
 def check_directory(directory: int, path: Path) -> None:

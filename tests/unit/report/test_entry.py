@@ -87,9 +87,9 @@ def test_indices_are_in_the_order_of_the_axes_and_conditions_are_apart(tmp_path:
     conditions = (*horizontal, "vertical_start < vertical_end")
     indices = "Vertex as in E2C2V; K vertical_start to vertical_end - 1"
     assert used["u_vert"] == (UsedWhen(indices, " and ".join(conditions), conditions),)
-    # The same indices are used under these and one more condition, which says nothing.
+    # Its elements are read without levels. No result needs them if there are none.
     indices = "Edge max(horizontal_start, start_2nd_nudge_line_idx_e) to horizontal_end - 1"
-    assert used["inv_primal_edge_length"] == (UsedWhen(indices, " and ".join(horizontal), horizontal),)
+    assert used["inv_primal_edge_length"] == (UsedWhen(indices, " and ".join(conditions), conditions),)
 
 
 def test_axes_of_kernels_are_in_the_order_of_the_fields(tmp_path: Path) -> None:
