@@ -338,7 +338,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Extent:
-    """The size of a `temporary` on an axis, which must not be negative in each call in which the conditions hold."""
+    """The size of a `temporary` on an axis, or a factor of it, which must not be negative if the conditions hold."""
 
     when: tuple[Condition, ...]
     temporary: str

@@ -8,7 +8,7 @@ import pytest
 
 import gtstub
 
-N, M = (dace.symbol(name) for name in "NM")
+N, M, K, L = (dace.symbol(name) for name in "NMKL")
 
 
 @gtstub.program
@@ -46,14 +46,22 @@ def inner(a: dace.float64[N]):
 
 @gtstub.program
 @dace.program
+def product(a: dace.float64[N]):
+    values = np.zeros((K * L,), np.float64)
+    values[:] = 2.0
+    a[: K * L] = values
+
+
+@gtstub.program
+@dace.program
 def unsigned(a: dace.float64[N], n: dace.uint32):
     a[: n - 2] = a[: n - 2] + 1.0
 
 
-def check_refused(program: Any, array: np.ndarray, *scalars: Any, problem: str) -> None:
+def check_refused(program: Any, array: np.ndarray, *scalars: Any, problem: str, **symbols: int) -> None:
     before = array.copy()
     with pytest.raises(ValueError) as caught:
-        program(array, *scalars)
+        program(array, *scalars, **symbols)
     start, _, end = str(caught.value).partition(" must not have a negative size on ")
     assert start.startswith("Temporary '")
     assert start.endswith(f"' of program '{__name__.replace('.', '_')}_{program.__name__}'")
@@ -100,6 +108,17 @@ def test_sizes_of_arrays() -> None:
     assert a.tolist() == [0, 2, 4, 3]
     inner(np.zeros(2))
     check_refused(inner, np.zeros(1), problem="axis 0, but N - 2 is -1")
+
+
+def test_products() -> None:
+    a = np.zeros(5)
+    product(a, K=2, L=2)
+    assert a.tolist() == [2, 2, 2, 2, 0]
+    check_refused(product, a, K=-1, L=2, problem="axis 0, but K is -1")
+    check_refused(product, a, K=2, L=-3, problem="axis 0, but L is -3")
+    product(a, K=-1, L=0)
+    product(a, K=-1, L=-5)
+    assert a.tolist() == [2, 2, 2, 2, 2]
 
 
 def test_unsigned_sizes_that_wrap_around() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gtstub.analysis.bounds.wrapping import SIGNED, Typed, in_types
 from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, parse, symbol, syntax_tree
+from gtstub.signature.expressions import Expression, Product, parse, polynomial, symbol, syntax_tree
 from gtstub.signature.facts import fact_text
 from gtstub.signature.model import Condition
 
@@ -127,12 +127,15 @@ class Unread:
 
 @dataclasses.dataclass(frozen=True)
 class Allocation:
-    """A temporary of which memory is allocated in all rounds of `loops`, if `conditions` hold."""
+    """
+    A temporary of which memory is allocated in all rounds of `loops`, if `conditions` hold. The size of each axis is
+    the product of some factors, or not known.
+    """
 
     name: str
     loops: tuple[BoundedLoop, ...]
     conditions: Conditions
-    sizes: tuple[Expression | None, ...]
+    sizes: tuple[tuple[Expression, ...] | None, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,6 +181,16 @@ class Scope:
             return Typed(found.replace(self.symbols), SIGNED)
         tree = syntax_tree(text)
         return None if tree is None else in_types(tree, self.symbols, self.types)
+
+    def factors(self, text: str) -> tuple[Expression, ...] | None:
+        """The factors of a size: symbols, or one expression; None if it has another form or unknown symbols."""
+        if (value := self.value(text)) is not None:
+            return (value,)
+        found = polynomial(text)
+        match found and (found.constant, found.terms):
+            case 0, ((Product(of=atoms), factor),) if factor > 0:
+                return _known(self.symbols.get(str(each)) for each in atoms)
+        return None
 
     def last(self, text: str) -> Expression | None:
         """The last index of a range, as of a loop that ends before the next one."""

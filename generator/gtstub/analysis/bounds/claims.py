@@ -129,16 +129,15 @@ def _without_unknown(claim: Claim) -> Claim:
 
 
 def _temporaries(allocations: Iterable[Allocation], natural: Collection[str]) -> tuple[Extent, ...]:
-    """The sizes of temporaries that may be negative if no symbol in `natural` is, those under few conditions first."""
+    """What may be negative of sizes of temporaries if no symbol in `natural` is, that under few conditions first."""
     found: list[Extent] = []
     for each in allocations:
-        sizes = [None if size is None else unwrapped(size) for size in each.sizes]
-        known = [size for size in sizes if size is not None]
-        # A temporary without elements is allowed, whatever its other sizes are.
-        others = {axis: [size for i, size in enumerate(known) if i != axis] for axis in range(len(known))}
-        for claim in _reached(each) if len(known) == len(sizes) else ():
-            for axis, size in enumerate(known):
-                when = normalized((*claim.when, *(Condition(Expression(), "<", other) for other in others[axis])))
+        factors = [(axis, unwrapped(each)) for axis, size in enumerate(each.sizes) for each in size or ()]
+        for claim in _reached(each) if None not in each.sizes else ():
+            for number, (axis, size) in enumerate(factors):
+                # A temporary without elements is allowed, whatever its other sizes are.
+                others = (other for i, (_, other) in enumerate(factors) if i != number)
+                when = normalized((*claim.when, *(Condition(Expression(), "<", other) for other in others)))
                 made = None if when is None else Extent(when, each.name, axis, size)
                 if made is not None and _may_be_negative(size, natural) and not unknown_in(made.when):
                     found.append(made)
@@ -158,7 +157,7 @@ def _temporaries(allocations: Iterable[Allocation], natural: Collection[str]) ->
 def _reached(allocation: Allocation) -> Iterable[Claim]:
     """Claims of nothing under the conditions under which a temporary is allocated; none if these are not known."""
     variables = {loop.variable for loop in allocation.loops}
-    if any(size is not None and size.symbols & variables for size in allocation.sizes):
+    if any(each.symbols & variables for size in allocation.sizes for each in size or ()):
         return ()
     found = _claims(Access(allocation.name, allocation.loops, allocation.conditions, ()))
     return () if found is None else (claim for _, claim in found)

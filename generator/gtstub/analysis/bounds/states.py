@@ -61,7 +61,8 @@ def _allocate(state: Dataflow, node: Node, scope: Scope) -> None:
         return
     is_own = location.array.startswith(f"{node.container}#")
     if is_own and state.containers[node.container].storage in _ALLOCATED:
-        made = Allocation(node.container, scope.loops, scope.conditions, location.sizes)
+        sizes = tuple(map(scope.factors, state.containers[node.container].shape))
+        made = Allocation(node.container, scope.loops, scope.conditions, sizes)
         if made not in scope.allocations:
             scope.allocations.append(made)
 
