@@ -60,7 +60,8 @@ int gts_enter(gts_program *self, bool wait)
                                   "was opened by another copy of gtstub's runtime in this process; call it there.");
     if (GTS_UNLIKELY(gts_belongs_to_parent(self)))
         return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
-                                  "was loaded before this process was forked; load it again in the child.");
+                                  "was loaded before this process was forked; load it again in the child, in Python by "
+                                  "with_backend() or gtstub.compile().");
     if (GTS_UNLIKELY(gts_calls_back(self)))
         return gts_refuse_own_callback(self);
     if (GTS_UNLIKELY(!gts_lock(self, wait ? LONGEST_WAIT_NS : 0)))

@@ -198,7 +198,8 @@ static void test_fork(void)
         recorder.clear();
         CHECK(whole_call(program, &w.args) == -1);
         CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
-                    "Program 'whole' was loaded before this process was forked; load it again in the child.");
+                    "Program 'whole' was loaded before this process was forked; load it again in the child, "
+                    "in Python by with_backend() or gtstub.compile().");
         gts_close(&program);
         CHECK(recorder.count() == 0); /* the handle is the parent's */
         gts_program *own = load(whole_stub, whole_library);

@@ -535,7 +535,8 @@ static void test_fork(void)
     CHECK(child >= 0);
     if (child == 0) {
         static const char
-            text[] = "Program 'prog' was loaded before this process was forked; load it again in the child.";
+            text[] = "Program 'prog' was loaded before this process was forked; load it again in the child, in "
+                     "Python by with_backend() or gtstub.compile().";
         out[0] = 0;
         CHECK_REFUSED(gts_start(call), program, GTS_RUNTIME_ERROR, text);
         CHECK_REFUSED(gts_step_run(step), NULL, GTS_RUNTIME_ERROR,

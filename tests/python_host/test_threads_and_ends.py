@@ -100,7 +100,8 @@ program(**good)
 print(status)
 """
     assert run_script(text, bound.stub, bound.library).splitlines() == [
-        "Program 'host' was loaded before this process was forked; load it again in the child.",
+        "Program 'host' was loaded before this process was forked; load it again in the child, in Python"
+        " by with_backend() or gtstub.compile().",
         "None",
         "0",
     ]

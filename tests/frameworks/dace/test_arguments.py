@@ -167,6 +167,13 @@ def test_a_copy_is_not_remembered() -> None:
         ({"i": [2**31, 2]}, "'i' of ... is a 'list' of 'int64', not all of whose elements fit 'int32'."),
         ({"u": [2**53 + 1, 1.0]}, "'u' of ... is a 'list' of 'float64', not all of whose elements fit 'uint64'."),
         ({"u": (-1, 2)}, "'u' of ... is a 'tuple' of 'int64', not all of whose elements fit 'uint64'."),
+        ({"a": [2**53 + 1, 2]}, "'a' of ... is a 'list' of 'int64', not all of whose elements fit 'float64'."),
+        ({"a": [0.5, 2**53 + 1]}, "'a' of ... is a 'list' of 'float64', not all of whose elements fit 'float64'."),
+        ({"f": [2**24 + 1, np.nan]}, "'f' of ... is a 'list' of 'float64', not all of whose elements fit 'float32'."),
+        (
+            {"f": (np.int64(2**24 + 1), 1)},
+            "'f' of ... is a 'tuple' of 'int64', not all of whose elements fit 'float32'.",
+        ),
         ({"f": [1e300, 2]}, "'f' of ... is a 'list' of 'float64', not all of whose elements fit 'float32'."),
         ({"flags": [2, 0]}, "'flags' of ... is a 'list' of 'int64', not all of whose elements fit 'bool'."),
         ({"a": ["1.0", 2]}, "'a' of ... is a 'list' of '<U21', not all of whose elements fit 'float64'."),

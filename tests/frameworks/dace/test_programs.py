@@ -458,3 +458,32 @@ def test_a_wrong_size_is_named_before_the_stride_that_follows_from_it() -> None:
         agree(whole(3, 2), whole(3, 4))
     with pytest.raises(ValueError, match="must have stride 2 on axis 0"):
         agree(whole(3, 2), whole(3, 4)[:, :2])
+
+
+result, result_0, self_w, self_w_ = (dace.symbol(name) for name in ("result", "result_0", "self_w", "self_w_"))
+
+
+@gtstub.program
+@dace.program
+def with_symbols_like_results(a: dace.float64[result], b: dace.float64[result_0]):
+    return a * result, b + result_0
+
+
+class WithSymbolsLikeAttributes:
+    def __init__(self) -> None:
+        self.w = whole(3) + 2
+
+    @gtstub.program
+    @dace.method
+    def step(self, a: dace.float64[self_w], b: dace.float64[self_w_]):
+        a[:] = a + self.w[0] * self_w + self_w_
+        b[:] = b + self_w_
+
+
+def test_symbols_with_the_names_of_results_and_attributes() -> None:
+    """Names that gtstub gives to results and to what a program reads are other ones than those of symbols."""
+    check_like_dace(with_symbols_like_results, whole(3), whole(4))
+    a, b = whole(4), whole(5)
+    WithSymbolsLikeAttributes().step(a, b)
+    check_same(a, whole(4) + 2 * 4 + 5)
+    check_same(b, whole(5) + 5)

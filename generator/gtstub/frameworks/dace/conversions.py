@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -65,7 +65,7 @@ class Conversion:
             found = np.asarray(value)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{self._start(array)} is a '{kind}' that is no array: {error}") from None
-        made = _as_dtype(found, np.dtype(array.dtype))
+        made = _as_dtype(found, np.dtype(array.dtype), value)
         if made is None:
             raise TypeError(
                 f"{self._start(array)} is a '{kind}' of '{found.dtype}', not all of whose elements fit '{array.dtype}'."
@@ -134,10 +134,10 @@ def _has_mask(value: Any) -> bool:
     return isinstance(value, np.ma.MaskedArray) or (isinstance(value, list | tuple) and any(map(_has_mask, value)))
 
 
-def _as_dtype(found: Any, dtype: Any) -> Any:
+def _as_dtype(found: Any, dtype: Any, value: Any) -> Any:
     """
-    An array with elements of another type; None if it does not hold them all. Only fractions are rounded: integers
-    beside a float may have been rounded by numpy if they need more bits than a float64 has.
+    An array with elements of another type; None if it does not hold them all. Only fractions are rounded, and no
+    integer of the list `value`, also where numpy has made floats of all because there is one.
     """
     if found.dtype.kind not in ("biufc" if dtype.kind == "c" else "biuf"):
         return None
@@ -145,10 +145,24 @@ def _as_dtype(found: Any, dtype: Any) -> Any:
         made = found.astype(dtype)
     if made.dtype.kind in "fc":
         is_same = np.can_cast(found.dtype, dtype, "same_kind") and np.array_equal(np.isinf(found), np.isinf(made))
+        number = dtype.type(0).real.dtype.type
+        if is_same and bool(np.any(np.abs(made) >= 2.0 ** np.finfo(number).nmant)):
+            is_same = all(int(number(each)) == each for each in _integers(value))
     else:
         is_exact = found.dtype.kind != "f" or bool(np.all(np.abs(found) < 2**53))
         is_same = is_exact and np.array_equal(found, made)
     return made if is_same else None
+
+
+def _integers(value: Any) -> Iterator[int]:
+    """The integers in a list of numbers, lists and arrays."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _integers(each)
+    elif isinstance(value, np.ndarray | np.integer) and value.dtype.kind in "iu":
+        yield from value.ravel().tolist()
+    elif isinstance(value, int):
+        yield value
 
 
 def _dropped(shape: Iterable[int], rank: int) -> set[tuple[int, ...]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -52,6 +54,25 @@ _PARSING = threading.RLock()
 """DaCe's parser is not made for several threads, and programs that call each other share what it finds."""
 
 
+_PROGRAMS: weakref.WeakSet[StubbedProgram] = weakref.WeakSet()
+
+_OF_PARENT: list[tuple[Types, LoadedVariant | ByDace]] = []
+"""Variants from before a fork. A callback that forks is still called by one of them."""
+
+
+def _forget_variants_of_parent() -> None:
+    """In a forked child: each program loads its variants again, because none survives a fork."""
+    if not _PARSING._is_owned():  # type: ignore[attr-defined]
+        _PARSING._at_fork_reinit()  # type: ignore[attr-defined]  # another thread of the parent may have it
+    for program in list(_PROGRAMS):
+        _OF_PARENT.extend(program._variants)
+        program._variants.clear()
+        program.forget()
+
+
+os.register_at_fork(after_in_child=_forget_variants_of_parent)
+
+
 class StubbedProgram(Overloads):
     """
     A DaCe program that is called through stubs: as the program itself, but each variant is built by gtstub, into its
@@ -86,6 +107,7 @@ class StubbedProgram(Overloads):
         self._fallback = fallback
         self._recompile = recompile
         self._variants = []
+        _PROGRAMS.add(self)
         self._with_structs = ByDace(self, Watch(()), has_struct=True)
         functools.update_wrapper(self, program.f, ("__doc__", "__module__", "__qualname__"), ())
         self.__signature__ = self._signature

@@ -38,12 +38,14 @@ RESULT = re.compile(r"__return(_\d+)?")
 class Parameters:
     """
     The parameters of a compiled DaCe program by their names in the SDFG, in the order in which a stub takes them: those
-    that the caller passes, those that the host reads, and the results.
+    that the caller passes, those that the host reads, and the results. `taken` are the names of all arguments and
+    symbols of the SDFG.
     """
 
     passed: tuple[str, ...]
     read: Mapping[str, Reading]
     results: tuple[str, ...]
+    taken: frozenset[str] = frozenset()
 
     @property
     def names(self) -> dict[str, str]:
@@ -56,7 +58,7 @@ class Parameters:
         }
         new |= {name: RESULT.sub(r"result\1", name) for name in self.results}
         for name, wanted in new.items():
-            while wanted in names.values():
+            while wanted in names.values() or (wanted in self.taken and wanted != name):
                 wanted += "_"
             names[name] = wanted
         return names

@@ -348,7 +348,8 @@ def _parameters(
     passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays or name in symbols]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
     read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks}
-    return Parameters(tuple(passed), read, results_of(arguments))
+    taken = frozenset((*symbols, *(each.name for each in described.values)))
+    return Parameters(tuple(passed), read, results_of(arguments), taken)
 
 
 _NAMES = (

@@ -112,7 +112,8 @@ class ArgumentTypes:
             )
         converted = _kept(number, value)
         if converted is None:
-            shown = str(value) if isinstance(value, float) or abs(value) < 10**100 else "an integer of too many digits"
+            is_short = isinstance(value, float | np.floating) or abs(value) < 10**100
+            shown = str(value) if is_short else "an integer of too many digits"
             raise ValueError(f"Argument '{path}' of program '{self.program}' is {shown}, which does not fit '{dtype}'.")
         return converted
 
