@@ -11,7 +11,7 @@ import pytest
 from gt4py.next import common
 
 import gtstub
-from gtstub.errors import CaptureWarning, GranuleError
+from gtstub.errors import CaptureError, CaptureWarning, GranuleError
 from gtstub.granule.description import ArrayValue, Call, Constant, HookCall, Section, Variable
 from gtstub.granule.verify import read_granule
 from tests.support import small_programs as small
@@ -311,6 +311,24 @@ def test_a_scalar_that_was_compiled_in(model: Model) -> None:
 def test_names(model: Model) -> None:
     assert "The name of argument 'class'" in refusal({"s": model.first}, arguments={"class": model.u})
     assert "Step 'open' of granule 'g' needs another name" in refusal({"open": model.first})
+
+
+def test_a_method_that_sets_a_zero_dimensional_field(model: Model) -> None:
+    """It is read at each start. The granule has its value of the export as a constant."""
+    mix = built()[0]
+    scale = common._field(np.array(0.75), domain=common.domain({}))
+    a, b, out, other = (field(array, I, K) for array in (model.u, model.w, *np.zeros((2, ROWS, LEVELS))))
+
+    def run() -> None:
+        mix(a, b, scale, 0.5, out, offset_provider={})
+        scale.ndarray[...] = 0.75
+        mix(a, b, scale, 0.5, other, offset_provider={})
+
+    with pytest.raises(
+        CaptureError, match=r"argument 'scale' of program 'mix' \(position 2\) at 1 of 1 elements, first"
+    ):
+        gtstub.capture(run)
+    assert scale.ndarray == 0.75
 
 
 # --- Folders ----------------------------------------------------------------------------------------------------------
