@@ -59,7 +59,7 @@ class CapturedSubsteps(Captured):
         try:
             step = gtstub.capture(call_and_keep_number, name="substep")
         finally:
-            if numbers:  # A capture calls twice, and takes back in arrays alone what the second call has done.
+            if numbers:  # A capture calls again, and takes back in arrays alone what these calls have done.
                 diagnostic.max_vertical_cfl = numbers[0]
         return self._with_courant_number(step)
 

@@ -15,6 +15,7 @@ from gtstub.granule.export import export
 from gtstub.granule.memory import Layout
 from gtstub.granule.naming import arrays_of, layout_of, named_arrays
 from gtstub.granule.temporaries import temporaries
+from gtstub.programs.unwritten import unwritten
 
 
 class Granule:
@@ -75,7 +76,8 @@ class Granule:
         """
         Writes the granule to a folder, with its programs and the values of its kept arrays, and compares what the
         exported library does with what the steps do in Python, from slightly other values than the arrays have now. The
-        arrays are afterwards as they are now. A CaptureWarning says if a step cannot begin with other values.
+        arrays are afterwards as they are now. A CaptureWarning says if a step cannot begin with other values,
+        or reads elements that nothing in it writes, although an earlier position writes others of the array.
 
         `force` replaces a granule that is there. `progress` gets a text before each part of the work. Returns the
         folder. Raises GranuleError if an array has other bits, or if the folder exists.
@@ -89,12 +91,10 @@ class Granule:
         unsure = export(
             collected, left_out, writable, actions, path, force=force, progress=progress or (lambda _: None)
         )
-        for step, why in unsure.items():
-            warnings.warn(
-                f"Step '{step}' of granule '{self.name}' was verified only from the values of the export: {why}.",
-                CaptureWarning,
-                stacklevel=2,
-            )
+        said = [(step, f"was verified only from the values of the export: {why}.") for step, why in unsure.items()]
+        said += [(step, f"may lack something: {sign}") for step, each in actions.items() for sign in unwritten(each)]
+        for step, text in said:
+            warnings.warn(f"Step '{step}' of granule '{self.name}' {text}", CaptureWarning, stacklevel=2)
         return path
 
     def _named(self) -> set[Layout]:

@@ -146,12 +146,7 @@ class _Verification:
 def warn_of_unwritten(step: _host.Step, stacklevel: int) -> None:
     """Warns of elements that programs of a captured step read, and that something else may have to fill."""
     for sign in unwritten(_calls(step)):
-        warnings.warn(
-            f"Step '{step.__name__}' may lack something: {sign}. If a halo exchange fills them, it belongs between "
-            f"the two: gtstub.action(function, array).",
-            CaptureWarning,
-            stacklevel=stacklevel,
-        )
+        warnings.warn(f"Step '{step.__name__}' may lack something: {sign}", CaptureWarning, stacklevel=stacklevel)
 
 
 def _calls(step: _host.Step) -> list[_host.BoundCall]:

@@ -26,6 +26,7 @@ from gtstub.plan.planner import make_plan
 from gtstub.sdfg.read import SdfgError, read
 from gtstub.signature.documents import program_in, sdfg_in
 from gtstub.signature.model import INDEX_TYPES, ScalarArgument
+from gtstub.util.callables import title
 
 MOST_RANGES = 4
 """Ranges of indices that a message has."""
@@ -52,17 +53,32 @@ class _Use:
         return f"position {self.position} ('{self.program}')"
 
 
-def unwritten(calls: Sequence[_host.BoundCall]) -> Iterator[str]:
-    """For each array the first position that reads elements which none writes, as a part of a sentence."""
+def unwritten(actions: Sequence[Any]) -> Iterator[str]:
+    """
+    Says for each array the first position that reads elements which none writes. `actions` are those of a step, without
+    steps inside it. A function writes all of the arrays that it gets; one that gets none may write any array.
+    """
     uses: dict[Memory, list[_Use]] = {}
-    for number, call in enumerate(calls):
-        if call.device != "cpu":
+    for number, action in enumerate(actions):
+        is_call = isinstance(action, _host.BoundCall)
+        if not (action.device == "cpu" if is_call else isinstance(action, _host.Action) and action.arrays):
             return
-        for memory, use in _uses(number + 1, call):
+        for memory, use in _uses(number + 1, action) if is_call else _uses_of_function(number + 1, action):
             uses.setdefault(memory, []).append(use)
     for memory, found in uses.items():
         if not any(_share(memory, other) for other in uses if other is not memory):
             yield from _signs(memory[2], found)
+
+
+def _uses_of_function(position: int, action: _host.Action) -> Iterator[tuple[Memory, _Use]]:
+    import numpy as np
+
+    for value in action.arrays:
+        array = getattr(value, "ndarray", value)
+        if isinstance(array, np.ndarray):
+            strides = tuple(each // array.itemsize for each in array.strides)
+            memory = array.ctypes.data, str(array.dtype), array.shape, strides
+            yield memory, _Use(position, title(action.function), "", (), None)
 
 
 def _signs(shape: tuple[int, ...], uses: Sequence[_Use]) -> Iterator[str]:
@@ -86,7 +102,8 @@ def _signs(shape: tuple[int, ...], uses: Sequence[_Use]) -> Iterator[str]:
         if writer is not None and is_read.any():
             yield (
                 f"{use.place} reads {int(is_read.sum())} of {is_read.size} elements of argument '{use.argument}' that "
-                f"no position writes, those at {_where(is_read)}, and {writer.place} writes others of them"
+                f"no position writes, those at {_where(is_read)}, and {writer.place} writes others of them. If a halo "
+                f"exchange fills them, it belongs between the two: gtstub.action(function, array)."
             )
             return
 

@@ -4,6 +4,7 @@
 
 import functools
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gt4py.next as gtx
@@ -36,6 +37,12 @@ def built() -> tuple[Any, Any]:
     return scaled.with_backend(backend), gather.with_backend(backend)
 
 
+def own(caught: list[warnings.WarningMessage]) -> list[str]:
+    found = [each for each in caught if each.category is CaptureWarning]
+    assert all(each.filename == __file__ for each in found)
+    return [str(each.message) for each in found]
+
+
 def signs(table: list[list[int]], *calls: tuple[int, int], gathers: int = 1) -> list[str]:
     """The warnings for a capture that scales edges into another array, and gathers these at vertices."""
     scaled_, gather_ = built()
@@ -54,9 +61,7 @@ def signs(table: list[list[int]], *calls: tuple[int, int], gathers: int = 1) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gtstub.capture(run, name="run")
-    own = [each for each in caught if each.category is CaptureWarning]
-    assert all(each.filename == __file__ for each in own)
-    return [str(each.message) for each in own]
+    return own(caught)
 
 
 INNER = [[0, 1], [1, 2], [2, 3], [3, 0]]
@@ -90,3 +95,34 @@ def test_an_array_that_is_named_once() -> None:
 
 def test_an_array_that_no_program_writes() -> None:
     assert signs(WITH_HALO) == []
+
+
+@pytest.mark.parametrize("between", ["nothing", "the array", "another array", "no array"])
+def test_an_exported_step(between: str, tmp_path: Path) -> None:
+    scaled_, gather_ = built()
+    given, edges = (gtx.as_field([Edge, K], np.ones((EDGES, LEVELS))) for _ in range(2))
+    weights = gtx.as_field([Vertex, V2EDim], np.ones((VERTICES, 2)))
+    vertices = gtx.as_field([Vertex, K], np.zeros((VERTICES, LEVELS)))
+    data = np.array(WITH_HALO, np.int32)
+    provider = {"V2E": gtx.as_connectivity([Vertex, V2EDim], codomain=Edge, data=data)}
+
+    def exchange(*arrays: Any) -> None: ...
+
+    with gtstub.capture() as first:
+        scaled_(given, 2.0, edges, np.int32(4), np.int32(LEVELS), offset_provider={})
+    with gtstub.capture() as second:
+        gather_(edges, weights, vertices, offset_provider=provider)
+    arrays = {"the array": [edges], "another array": [given], "no array": []}.get(between)
+    middle = [] if arrays is None else [gtstub.action(exchange, *arrays)]
+    step = gtstub.Step([first, *middle, second], "run")
+    granule = gtstub.Granule("g", steps={"run": step}, hooks={"exchange": exchange} if middle else {})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        granule.export(tmp_path / "g")
+    found = own(caught)
+    assert len(found) == (between in ("nothing", "another array"))
+    position = 3 if middle else 2
+    for text in found:
+        assert text.startswith(
+            f"Step 'run' of granule 'g' may lack something: position {position} ('gather') reads 3 of"
+        )
