@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 
 from gtstub.install import INCLUDE
-from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES
-from gtstub.signature.model import Axis, Bounds, CallbackType, Claim, ProgramSignature, SdfgSignature
+from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES, DType
+from gtstub.signature.facts import Fact
+from gtstub.signature.model import (
+    Axis,
+    Bounds,
+    CallbackType,
+    Claim,
+    Condition,
+    ProgramSignature,
+    SdfgSignature,
+    StructureArgument,
+)
 from tests.support import goldens, target
 from tests.support.complex_programs import WAVES
 from tests.support.programs import need
@@ -34,6 +44,7 @@ from tests.support.signatures import (
     symbol,
     tuple_of,
     use,
+    value,
     with_static,
 )
 from tests.support.stubs import write_stub
@@ -43,7 +54,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I"
 # Names that generated C uses for its own things, or that mean something elsewhere.
 OF_MACROS = ["axes", "properties", "ARRAYS", "DIFFER", "INIT_PARAMETERS", "INIT_ARGUMENTS"]
 TRICKY = [*"a self host args init run convert status memory_symbols LEAVES none i x_items".split(), *OF_MACROS]  # noqa: SIM905
-OF_BOUNDS = ["s", "s_", "self", "self_", "USES"]
+OF_BOUNDS = ["s", "s_", "self", "self_", "USES", "common", "checked"]
 OF_CALLBACKS = "s a0 frame values returned shape0 function data call back prog RUNNING".split()  # noqa: SIM905
 TRICKY_CALLBACKS = [*TRICKY, *OF_CALLBACKS]
 
@@ -67,6 +78,15 @@ STATIC = with_static(
     **{f"limits_{3 + i}": x for i, x in enumerate((0.1, math.inf, -math.inf, math.nan, 1e-45))},
     **{f"doubles_{i}": x for i, x in enumerate((0.1, math.inf, -math.inf, math.nan, 5e-324, -0.0))},
 )
+
+FACTS: dict[str, DType] = {
+    "n": "int32",
+    "big": "int64",
+    "dt": "float64",
+    "u": "uint32",
+    "w": "uint64",
+    "flag": "bool",
+}
 
 SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
@@ -99,6 +119,46 @@ SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
             ),
         ),
         program(x=field(K), **dict.fromkeys(OF_BOUNDS, scalar("int32"))),
+    ),
+    "program_and_callback": (
+        sdfg(callback("call", number("int32"), returns=(number("int32"),)), name="call"),
+        program("call", call=CallbackType()),
+    ),
+    "claim_on_a_member": (
+        sdfg(
+            StructureArgument("s", (array("s_0", Axis(start=0)), symbol("s_1")), ()),
+            symbol("__s_0_K_range_0", ("s_0", 0, "start")),
+            bounds=Bounds(1, (Claim((), (use("s_0", 0, "0", "s_1 - 1"),), ()),), ()),
+        ),
+        program(s=collection_of(x=field(K), n=scalar("int32"))),
+    ),
+    "constant_conditions": (
+        sdfg(
+            array("x", Axis(start=0)),
+            symbol("n"),
+            bounds=Bounds(
+                2,
+                tuple(
+                    Claim((Condition(value(a), "<", value(b)),), (use("x", 0, "0", "3"),), ())
+                    for a, b in (("0", "1"), ("n", "n"), ("max(n, 1)", "max(n, 1)"))
+                ),
+                (),
+            ),
+        ),
+        program(x=field(K), n=scalar("int32")),
+    ),
+    "facts": (
+        sdfg(
+            array("x", Axis(start=0)),
+            *(symbol(name, dtype=dtype) for name, dtype in FACTS.items()),
+            bounds=Bounds(
+                1,
+                (Claim((Condition(value("f"), "!=", value("0")),), (use("x", 0, "0", "3"),), ()),),
+                (),
+                (Fact("f", "-(-n) > 1 and big * dt > 0.5 and (u < -1 or flag > 2 or big < w)"),),
+            ),
+        ),
+        program(x=field(K), **{name: scalar(dtype) for name, dtype in FACTS.items()}),
     ),
     "tricky": (
         sdfg(

@@ -6,6 +6,7 @@ with `_` after their names, so that no symbol hides another variable; and polyno
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 
 from gtstub.plan.model import AxisValue
@@ -50,7 +51,8 @@ def c_polynomial(value: Expression, axes: Iterable[tuple[str, AxisValue]] = ()) 
                 return f"(uint64_t)gts_array_of(self, {axis.leaf.index})->{member}[{axis.axis}]"
         return f"(uint64_t)s->{atom}"
 
-    return value.written(factor, lambda number: str(number) if number >= 0 else f"(uint64_t){number}", " * ")
+    # An unsigned number in place of the first one, if that is negative.
+    return re.sub(r"^-(\d+)", r"-UINT64_C(\1)", value.written(factor, str, " * "))
 
 
 def _atom(atom: Atom, *, is_wide: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 WIDTH = 120
@@ -52,6 +53,14 @@ def _above(code: str, begin: str, comment: str, end: str) -> list[str]:
     rest = f"{indent}{mark} " if not end else indent + " " * (len(mark) + 1)
     text = f"{mark} {comment}"
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=rest)
+
+
+def with_slots(text: str, of: str) -> str:
+    """The statements of a function of the program `self`, after the declaration of its slots if they occur."""
+    return f"    {of} *const s = self->slots;\n{text}" if _SLOT.search(text) else text
+
+
+_SLOT = re.compile(r"\bs->")
 
 
 def joined(lines: list[str]) -> str:

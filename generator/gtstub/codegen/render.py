@@ -82,6 +82,7 @@ def environment() -> jinja2.Environment:
         "pack": layout.pack,
         "pack_macro": layout.pack_macro,
         "repr": repr,
+        "with_slots": layout.with_slots,
     }
     for language in LANGUAGES.values():
         made.filters |= language.filters

@@ -15,9 +15,18 @@ from typing import Any
 
 from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedAxes, UsedIndices
 from gtstub.plan.signatures import Signatures
-from gtstub.signature.expressions import LARGEST_CONSTANT, Expression, symbol
+from gtstub.signature.expressions import LARGEST_CONSTANT, Expression, difference, symbol
 from gtstub.signature.facts import Fact
-from gtstub.signature.model import CONNECTIVITY_PREFIX, INDEX_TYPES, ArrayArgument, Claim, Follow, ScalarArgument, Use
+from gtstub.signature.model import (
+    CONNECTIVITY_PREFIX,
+    INDEX_TYPES,
+    ArrayArgument,
+    Claim,
+    Condition,
+    Follow,
+    ScalarArgument,
+    Use,
+)
 
 READ_TYPES = ("int32", "int64")
 """The dtypes of tables that the runtime reads."""
@@ -27,8 +36,7 @@ def claims_of_dimensions(signatures: Signatures) -> Iterator[Claim]:
     """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
     facts = {fact.name: fact for fact in signatures.bounds.facts}
     for claim in signatures.bounds.claims:
-        symbols = (claim.symbols - facts.keys()).union(*(facts[each].symbols for each in claim.symbols & facts.keys()))
-        if METRICS_LEVEL in symbols:
+        if _depends_on_metrics(signatures, claim.symbols):
             continue  # It is about the measured time, which is no argument.
         for name in sorted(claim.symbols - facts.keys()):
             argument = signatures.arguments.get(name)
@@ -36,13 +44,35 @@ def claims_of_dimensions(signatures: Signatures) -> Iterator[Claim]:
                 raise signatures.refusal(
                     f"the bounds depend on '{name}', which is no integer among the SDFG's arguments"
                 )
+        if (when := _left(claim.when)) is None:
+            continue
         uses = (_use(signatures, each) for each in claim.uses)
         follows = (_follow(signatures, each) for each in claim.follows)
         yield dataclasses.replace(
             claim,
+            when=when,
             uses=tuple(each for each in uses if each is not None),
             follows=tuple(each for each in follows if each is not None),
         )
+
+
+def _depends_on_metrics(signatures: Signatures, symbols: frozenset[str]) -> bool:
+    facts = (fact.symbols for fact in signatures.bounds.facts if fact.name in symbols)
+    return METRICS_LEVEL in symbols.union(*facts)
+
+
+def _left(when: Iterable[Condition]) -> tuple[Condition, ...] | None:
+    """The conditions that depend on values of symbols; None if one of the others does not hold."""
+    values = [(each, _value(each)) for each in when]
+    return (
+        None if any(value is False for _, value in values) else tuple(each for each, value in values if value is None)
+    )
+
+
+def _value(condition: Condition) -> bool | None:
+    """Whether a condition holds, if that is the same for all values of its symbols."""
+    found = difference(condition.left, condition.right)
+    return None if found is None else {"<": found < 0, "==": found == 0, "!=": found != 0}[condition.relation]
 
 
 def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[int, int]]:
@@ -51,7 +81,9 @@ def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[i
     for claim in claims:
         for use in claim.uses:
             if _is_constant(claim, use):
-                lowest, highest = (tuple(each.constant for each in ends) for ends in (use.lowest, use.highest))
+                ends = [each.constant for each in use.lowest], [each.constant for each in use.highest]
+                known = found.get((use.array, use.axis))
+                lowest, highest = ends if known is None else ([*ends[0], known[0]], [*ends[1], known[1]])
                 found[use.array, use.axis] = min(lowest), max(highest)
     return found
 
@@ -90,8 +122,11 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
         )
         if indices or tables:
             made.append(CallBounds(claim.when, tuple(indices), tables))
-    for when, extents in itertools.groupby(signatures.bounds.temporaries or (), key=lambda each: each.when):
-        made.append(CallBounds(when, (), (), tuple(extents)))
+    temporaries = signatures.bounds.temporaries or ()
+    sized = (each for each in temporaries if not _depends_on_metrics(signatures, each.symbols))
+    for when, extents in itertools.groupby(sized, key=lambda each: _left(each.when)):
+        if when is not None:
+            made.append(CallBounds(when, (), (), tuple(extents)))
     return tuple(made)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from gtstub.signature.dtypes import COMPLEX_DTYPES, NAMES, DType
-from gtstub.signature.expressions import Expression
+from gtstub.signature.expressions import Expression, Wrapped
 from gtstub.signature.facts import Fact
 from gtstub.signature.model import (
     PROPERTIES,
@@ -368,9 +368,9 @@ class Slot:
     def c_type(self) -> str:
         """The type of the argument in C."""
         if isinstance(self.source, Function):
-            return f"callback_{self.source.leaf.name} *"
+            return f"gts_function_{self.source.leaf.name} *"
         if isinstance(self.source, Members):
-            return f"structure_{self.name} *"
+            return f"gts_structure_{self.name} *"
         return f"{NAMES[self.dtype].c} *" if self.is_array else NAMES[self.dtype].c
 
 
@@ -535,10 +535,16 @@ class CallPlan:
         return tuple(dict.fromkeys(used.of for each in self.bounds for used in each.indices))
 
     @property
+    def converts(self) -> bool:
+        """Whether the bounds have values that C converts from one type to another."""
+        values = (value for each in self.bounds for value in each.expressions)
+        return bool(self.facts) or any(isinstance(atom, Wrapped) for value in values for atom in value.atoms())
+
+    @property
     def bounding_slots(self) -> tuple[Slot, ...]:
         """The slots whose values are in `bounds`."""
         names = frozenset().union(*(value.symbols for each in self.bounds for value in each.expressions))
-        return tuple(slot for slot in self.slots if slot.name in names)
+        return tuple(slot for slot in self.values if slot.name in names)
 
     @property
     def structures(self) -> tuple[Slot, ...]:

@@ -27,6 +27,21 @@ C_KEYWORDS = frozenset(
 )
 """Keywords of C and C++, because the headers are C++ too, and macros of compilers and of the standard headers."""
 
+_INTEGERS = r"u?int(8|16|32|64|max|ptr|_(fast|least)(8|16|32|64))"
+
+RESERVED = re.compile(
+    rf"""
+    {_INTEGERS}_t | {_INTEGERS.upper()}_(MAX|MIN) | (PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_(MAX|MIN)  # of stdint.h
+    | CFI_\w+ | ISO_FORTRAN_BINDING_H                                                              # of Fortran's header
+    | _+[A-Z][A-Z0-9_]{{2,}} | __\w*_ | __(amd64|k8|linux|unix|x86_64|i386|aarch64|powerpc64)       # of compilers
+    | ___int_\w+_h | __DEFINED_\w+ | __\w+_(defined|available) | __stub_\w+                 # of other headers
+    | __(always|extern(_always)?)_inline
+    | __(attr_dealloc_free|flexarr|fortify_function|ptr_t|restrict_arr|returns_nonnull|seg_fs|seg_gs|size_t|wur)
+    """,
+    re.VERBOSE,
+)
+"""The types of scalars, which names of members would hide, and macros without arguments."""
+
 
 def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) -> None:
     """
@@ -42,8 +57,8 @@ def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) 
         seen: set[str] = set()
         for name in of_kind:
             _check_identifier(program, kind, name)
-            if kind in ("argument", "slot") and name in C_KEYWORDS:
-                raise PlanError(f"The name of {kind} '{name}' of program '{program}' is a keyword of C or C++.")
+            if kind in ("argument", "slot") and (name in C_KEYWORDS or RESERVED.fullmatch(name)):
+                raise PlanError(f"The name of {kind} '{name}' of program '{program}' is reserved in C or C++.")
             if kind in ("parameter", "argument", "tuple", "workspace") and name in seen:
                 raise PlanError(f"Two {kind}s of program '{program}' are called '{name}' after tuples are flattened.")
             seen.add(name)

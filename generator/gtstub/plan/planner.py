@@ -10,8 +10,8 @@ that contains a symbol defines it, and each later one asserts the same value: fo
 `n` is the size of `a`, and two assertions compare `b` and `c` with it. All definitions come before all assertions,
 because an argument may use a symbol that a later argument defines.
 
-`make_plan` is a total function: every plan that it returns can be rendered, and every error is a `PlanError` that names
-the program and the argument.
+`make_plan` is a total function: every plan that it returns is C that compilers accept without a warning, and every
+error is a `PlanError` that names the program and the argument.
 """
 
 from __future__ import annotations

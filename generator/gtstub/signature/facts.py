@@ -65,7 +65,8 @@ def written(tree: ast.expr, symbol: Callable[[str], str]) -> str:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return f"!{written(operand, symbol)}"
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"-{written(operand, symbol)}"
+            text = written(operand, symbol)
+            return f"-({text})" if text.startswith("-") else f"-{text}"
         case ast.BoolOp(op=op, values=values):
             parts = [written(each, symbol) for each in values]
         case ast.Compare(left=left, ops=[op], comparators=[right]) | ast.BinOp(left=left, op=op, right=right):

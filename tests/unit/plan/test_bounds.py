@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 
@@ -50,6 +51,24 @@ def test_the_start_cancels() -> None:
     assert used(plan) == (2, 7)
     assert plan.bounds == ()
     assert indices_used(plan, plan.leaves[0]) == ("K 2 to 7",)
+
+
+def test_a_second_claim_widens_the_first() -> None:
+    ends = ("0", "9"), ("4", "5"), ("-2", "-1")
+    claims = [claim(f"{low} - __x_K_range_0", f"{high} - __x_K_range_0") for low, high in ends]
+    for order in itertools.permutations(claims):
+        assert used(plan_of(*order)) == (-2, 9)
+    assert used(plan_of(Claim((), tuple(each.uses[0] for each in claims), ()))) == (-2, 9)
+
+
+def test_a_condition_on_no_symbol_is_decided() -> None:
+    zero, one, start = value("0"), value("1"), value("__x_K_range_0")
+    here = ("2 - __x_K_range_0", "7 - __x_K_range_0")
+    assert used(plan_of(claim(*here, Condition(zero, "<", one)))) == (2, 7)
+    assert used(plan_of(claim(*here, Condition(start, "==", start)))) == (2, 7)
+    assert used(plan_of(claim(*here, Condition(one, "<", one)))) is None
+    plan = plan_of(claim(*here, Condition(start, "!=", start), Condition(zero, "<", value("n"))))
+    assert (used(plan), plan.bounds) == (None, ())
 
 
 def test_a_start_that_was_fixed_is_added() -> None:

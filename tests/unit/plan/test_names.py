@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from gtstub.errors import PlanError
+from gtstub.install import INCLUDE
 from gtstub.plan.names import C_KEYWORDS, check_names
+from tests.support.programs import need
 
 
 def check(
@@ -61,7 +65,38 @@ def test_refuses_the_reserved_prefix(argument: str, kind: str, name: str) -> Non
 @pytest.mark.parametrize("name", sorted(C_KEYWORDS))
 def test_refuses_keywords_as_arguments_only(name: str) -> None:
     check(parameter=name, dim=name, key=name)  # these stand in strings
-    refuses(f"The name of argument '{name}' of program 'prog' is a keyword of C or C++.", leaf=name)
+    refuses(f"The name of argument '{name}' of program 'prog' is reserved in C or C++.", leaf=name)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("standard", ["c11", "gnu17"])
+def test_refuses_the_macros_of_headers(compiler: str, standard: str, tmp_path: Path) -> None:
+    need(compiler)
+    source = tmp_path / "headers.c"
+    source.write_text("".join(f'#include "gtstub/{name}.h"\n' for name in ("complex", "stub")))
+    command = [compiler, f"-std={standard}", "-I", str(INCLUDE), "-dM", "-E", str(source)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    names = re.findall(r"^#define (\w+) ", text, re.MULTILINE)
+    assert len(names) > 300
+    for name in names:
+        if not name.startswith(("gts_", "GTS_", "GTSTUB_")):
+            refuses(f"The name of argument '{name}' of program 'prog' is reserved in C or C++.", leaf=name)
+
+
+def test_names_of_gt4py_and_dace_are_not_reserved() -> None:
+    for name in (
+        "__vn_Edge_range_0",
+        "__x_K_size",
+        "gt_conn_E2C2V",
+        "_x",
+        "_X",
+        "__return",
+        "__cond",
+        "__tmp0",
+        "N",
+        "I",
+    ):
+        check(leaf=name)
 
 
 def test_refuses_two_arguments_of_one_name() -> None:

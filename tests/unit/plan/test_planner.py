@@ -355,7 +355,7 @@ def test_callbacks() -> None:
     assert [slot.c_type for slot in plan.init] == [
         "int32_t",
         "double",
-        *(f"callback_{name} *" for name in ("now", "see", "smooth", "split", "weigh")),
+        *(f"gts_function_{name} *" for name in ("now", "see", "smooth", "split", "weigh")),
     ]
 
 
@@ -611,7 +611,7 @@ def test_refuses_memory_symbol_that_is_no_integer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"), [("int", "is a keyword of C or C++"), ("n\n", "is not an identifier of C")]
+    ("name", "problem"), [("int", "is reserved in C or C++"), ("n\n", "is not an identifier of C")]
 )
 def test_refuses_name_of_a_slot(name: str, problem: str) -> None:
     def named(name: str) -> tuple[SdfgSignature, ProgramSignature]:

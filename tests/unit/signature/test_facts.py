@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from gtstub.codegen.expressions import c_fact
@@ -18,11 +20,13 @@ NAMES = {"dt": "dt", "flag": "flag", "n": "n"}
         ("dt * 2.0 <= n - 1", "((s->dt * 2.0) <= (s->n - 1))"),
         ("flag and dt != -0.5 or n == 3", "((s->flag && (s->dt != -0.5)) || (s->n == 3))"),
         ("True", "1"),
+        ("-(-n) > 2", "(-(-s->n) > 2)"),
+        ("dt - -n > -1", "((s->dt - -s->n) > -1)"),
     ],
 )
 def test_facts_are_written_in_c(text: str, written: str) -> None:
     fact = Fact("holds", text)
-    assert fact_text(text, NAMES) == text
+    assert fact_text(text, NAMES) == ast.unparse(ast.parse(text))
     assert c_fact(fact) == written
 
 

@@ -201,6 +201,13 @@ def statement(text: str) -> str:
     return f"{begin} &\n{pack(joined([f'{indent}    {item.strip()}' for item in items]))}{indent}    {end.strip()}\n"
 
 
+def use(text: str) -> str:
+    """A statement on one line, continued on further lines if it is long."""
+    indent = text[: len(text) - len(text.lstrip())]
+    lines = textwrap.wrap(text.strip(), WIDTH - len(" &"), initial_indent=indent, subsequent_indent=f"{indent}    ")
+    return " &\n".join(lines) + "\n"
+
+
 def comment(text: str) -> str:
     """Breaks comments that are too long, and keeps their indentation."""
     lines = []
@@ -227,6 +234,7 @@ FORTRAN = HostLanguage(
         "fortran_pack": pack,
         "fortran_split": split,
         "fortran_statement": statement,
+        "fortran_use": use,
     },
     part="parts/fortran.c.j2",
 )
