@@ -17,6 +17,8 @@ from tests.support.complex_programs import WAVES
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
 from tests.support.signatures import (
+    GATHER_PROGRAM,
+    GATHER_SDFG,
     WHOLE_PROGRAM,
     WHOLE_SDFG,
     K,
@@ -95,6 +97,7 @@ def _shapes() -> tuple[SdfgSignature, ProgramSignature]:
 
 PROGRAMS = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
+    "gather": (GATHER_SDFG, GATHER_PROGRAM),
     "ranks": _ranks(),
     "types": _types(),
     "shapes": _shapes(),
@@ -140,6 +143,7 @@ WHOLE = (HERE / "harness.f90", HERE / "whole_arguments.f90")
         ("whole", "refusals"),
         ("whole", "threads"),
         ("whole", "untyped"),
+        ("gather", "changed_tables"),
         ("ranks", "ranks"),
         ("types", "types"),
         ("shapes", "shapes"),
