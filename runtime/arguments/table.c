@@ -142,6 +142,7 @@ static gts_short_text place_text(const gts_program *self, uint32_t leaf, int64_t
 static void forget_refused(gts_program *self, gts_leaf *leaf)
 {
     gts_table_of(leaf)->is_new = true;
+    gts_table_of(leaf)->is_checked = false;
     self->has_new_array = true;
     self->knows_args = self->knows_fortran = false;
     if (leaf->table_of[0] == leaf->table_of[1])
@@ -213,7 +214,14 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
         known->least[true] = found.least == -1 ? 0 : found.least; /* finding the next one takes twice as long */
         known->most = found.most;
         known->part_count = 0;
+        known->lowest = INT64_MAX;
         known->is_new = false;
+    }
+    if (GTS_UNLIKELY(!known->is_checked)) {
+        self->has_new_table = true;
+        if (gts_doubts_base(self, leaf) && known->lowest > 0)
+            known->lowest = gts_min(known->lowest,
+                                    known_part(known, table, first, last, follow->columns, follow->skips).least);
     }
     if (GTS_LIKELY(contains(allowed, (range){known->least[follow->skips], known->most})))
         return 0;

@@ -18,6 +18,14 @@ static inline int64_t gts_row_shift(const gts_program *self, uint32_t leaf, cons
 /* Replaces the array of a new table of base 1 by a copy of base 0 with the same strides. */
 int gts_shift_table(gts_program *self, uint32_t leaf);
 
+/* ---- base.c ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a table may count from 1 though its host says, or does not deny, that it counts from 0. */
+static inline bool gts_doubts_base(const gts_program *self, const gts_leaf *leaf)
+{
+    return self->host == NULL && gts_index_base(leaf) == 0 && !leaf->is_base_known;
+}
+
 /* ---- samples.c ------------------------------------------------------------------------------------------------- */
 
 /* Keeps some elements of a table, spread over its rows and columns. */

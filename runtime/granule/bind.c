@@ -228,6 +228,7 @@ static int set_index_bases(const gts_granule *self, int64_t base)
             if (contract->kind != GTS_CONNECTIVITY)
                 continue;
             const bool is_argument = self->descriptor->arrays[arguments[leaf].index].is_argument;
+            program->leaf[leaf].is_base_known |= !is_argument; /* Python has exported it */
             if (gts_set_index_base(program, contract->path, is_argument ? base : 0) != 0) {
                 gts_own_error = *gts_last_error(program);
                 return -1;

@@ -108,6 +108,7 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
         return GTS_REFUSE_TABLE(program, leaf, GTS_VALUE_ERROR,
                                 "has index base 1, but recorded tables count from 0; open "
                                 "the program anew.");
+    program->leaf[index].is_base_known = true;
     char *const member = (char *)stage->args + leaf->member;
     if (!gts_is_array(leaf->kind))
         (void)memcpy(member, array.data, gts_dtype_size(leaf->dtype));

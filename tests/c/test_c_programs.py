@@ -33,6 +33,39 @@ def test_changed_tables(build: Build) -> None:
     build.run("changed_tables.c", *programs, stubs=["gather_stub.so", "wide_gather_stub.so"])
 
 
+DOUBT = (
+    "Program 'gather' uses no index 0 of connectivity 'E2V', which has index base 0: the lowest is {}. If the table counts "
+    "from 1, set its index base to 1; if it is a part of a grid, silence this line with GTSTUB_SUBSETS=E2V."
+)
+
+
+@address
+def test_index_bases_that_may_be_wrong(build: Build) -> None:
+    def said(**variables: str) -> dict[str, list[str]]:
+        """The lines after each of the titles that the program writes."""
+        found: dict[str, list[str]] = {}
+        for line in build.run("index_bases.c", *programs, stubs=programs[:1], variables=variables).splitlines():
+            if line.endswith(":"):
+                title = line[:-1]
+                found[title] = []
+            else:
+                found[title].append(line)
+        return found
+
+    programs = ("./gather_stub.so", "./libgather.so")
+    lines = said()
+    assert {title: each for title, each in lines.items() if each} == {
+        "from 1, said to be 0": [DOUBT.format(1)],
+        "from 1, nothing said": [DOUBT.format(1)],
+        "from 0, the part without index 0": [DOUBT.format(1)],
+        "index 0 in padding": [DOUBT.format(1)],
+        "no neighbor": [DOUBT.format(2)],
+    }
+    assert len(lines) == 9
+    assert said(GTSTUB_SUBSETS="V2E,E2V") == dict.fromkeys(lines, [])
+    assert said(GTSTUB_SUBSETS="E2V2,V2E E2") == lines
+
+
 @address
 def test_extreme_values(build: Build) -> None:
     programs = ("./gather_stub.so", "./libgather.so", "./wide_gather_stub.so", "./libwide_gather.so")

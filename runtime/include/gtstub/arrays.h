@@ -49,7 +49,9 @@ typedef struct gts_table_copy gts_table_copy;
 
 /** The runtime's knowledge of a table of neighbors. */
 typedef struct gts_table {
-    bool is_new; /**< its indices have not been read */
+    bool is_new;     /**< its indices have not been read */
+    bool is_checked; /**< a call has found all indices right that it uses */
+    int64_t lowest;  /**< of those that calls use, until is_checked; INT64_MAX if they use none */
     int64_t least[2],
         most; /**< of all its rows and columns; least[true] if -1 is skipped, where 0 may stand for more */
     gts_table_part part[GTS_TABLE_PARTS]; /**< parts of it, the first `part_count` of which are known */
@@ -66,6 +68,7 @@ typedef struct gts_leaf {
     gts_remembered remembered[2]; /**< both of them */
     int64_t origin[GTS_MAX_RANK]; /**< set by gts_set_origin() */
     int64_t index_base;           /**< set by gts_set_index_base(), or GTS_NO_INDEX_BASE */
+    bool is_base_known;           /**< the base is certain, or was doubted on stderr already */
     gts_table table[2];           /**< of a connectivity */
     uint8_t table_of[2];          /**< the index in `table` for each element of `remembered`; both may have the same */
 } gts_leaf;
@@ -81,6 +84,7 @@ static inline void gts_forget_table(gts_leaf *leaf, uint32_t index)
 {
     leaf->table_of[index] = leaf->table_of[index ^ 1] ^ 1;
     leaf->table[leaf->table_of[index]].is_new = true;
+    leaf->table[leaf->table_of[index]].is_checked = false;
 }
 
 /** The arrays of the call before the last. Each member has the meaning of the one of the same name in gts_program. */

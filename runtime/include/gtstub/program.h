@@ -54,6 +54,7 @@ struct gts_program {
     gts_runtime *runtime;   /**< owned by the runtime */
     gts_error error;        /**< the last one */
     bool callback_failed;   /**< a callback of the running call has failed */
+    bool has_new_table;     /**< a table has been read since gts_end_tables() */
     bool from_fortran;      /**< a Fortran host has passed arguments: messages count as Fortran does */
     const struct gts_callback_frame *outer_callback; /**< in which the running call was made; NULL if in none */
     /** For a host that has its own objects: calls a callback (gts_callback_host()); -1 if it has failed. */
@@ -222,11 +223,21 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
     const int64_t stop = field == NULL ? size : gts_stop(field, follow->axis);
     const int64_t least = (int64_t)((uint64_t)start - (uint64_t)plus); /* wraps around as gts_stop() does */
     const int64_t most = (int64_t)((uint64_t)stop - 1 - (uint64_t)plus);
-    if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->least[follow->skips] >= least) &&
+    if (GTS_LIKELY(known->is_checked) && GTS_LIKELY(known->least[follow->skips] >= least) &&
         GTS_LIKELY(known->most <= most) && GTS_LIKELY(first >= 0) &&
         GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
         return 0;
     return gts_check_table_slowly(self, follow, first, last, least, most);
+}
+
+/** gts_end_tables() after a table was read. */
+GTS_EXPORT GTS_COLD void gts_end_tables_slowly(gts_program *self);
+
+/** Ends a check of tables that has refused none. Says on stderr of a new one if its index base may be another one. */
+static inline void gts_end_tables(gts_program *self)
+{
+    if (GTS_UNLIKELY(self->has_new_table))
+        gts_end_tables_slowly(self);
 }
 
 /** Refuses a call that gives a temporary a negative size, whose text is for the message. */

@@ -1,0 +1,53 @@
+/*
+ * Says that a table may count from 1 though its host has said that it counts from 0: a call uses no index 0. Such a table
+ * is refused where a field ends at the highest index of the table less one, but not where fields have spare rows.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments/table.h"
+
+#define SEPARATORS ", \t"
+
+/* Whether the host knows that the tables of a connectivity are parts of larger ones, which need not have index 0. */
+static bool is_subset(const char *connectivity)
+{
+    const char *place = getenv("GTSTUB_SUBSETS");
+    const size_t wanted = strlen(connectivity);
+    while (place != NULL && *place != '\0') {
+        const size_t length = strcspn(place, SEPARATORS);
+        if (length == wanted && strncmp(place, connectivity, length) == 0)
+            return true;
+        place += length + strspn(place + length, SEPARATORS);
+    }
+    return false;
+}
+
+static void say(const gts_program *self, const gts_contract *contract, int64_t lowest)
+{
+    (void)fprintf(stderr,
+                  "Program '%s' uses no index 0 of connectivity '%s', which has index base 0: the lowest is %" PRId64
+                  ". If the table counts from 1, set its index base to 1; if it is a part of a grid, silence this line "
+                  "with GTSTUB_SUBSETS=%s.\n",
+                  self->stub->name, contract->path, lowest, contract->path);
+}
+
+void gts_end_tables_slowly(gts_program *self)
+{
+    const gts_stub *const stub = self->stub;
+    for (uint32_t i = stub->leaf_count - stub->table_count; i < stub->leaf_count; ++i) {
+        gts_leaf *const leaf = &self->leaf[i];
+        gts_table *const table = gts_table_of(leaf);
+        if (table->is_new || table->is_checked)
+            continue;
+        table->is_checked = true;
+        if (!gts_doubts_base(self, leaf) || table->lowest <= 0 || table->lowest == INT64_MAX)
+            continue;
+        leaf->is_base_known = true;
+        if (!is_subset(stub->leaves[i].path))
+            say(self, &stub->leaves[i], table->lowest);
+    }
+    self->has_new_table = false;
+}
