@@ -165,7 +165,10 @@ static bool are_running(void)
 
 static void enter(gts_program *self)
 {
-    if (!are_running())
+    const gts_checks *checks = __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
+    while (checks != NULL && !gts_checked_may_select(self, checks))
+        checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED);
+    if (checks == NULL)
         return;
     gts_forget_arrays(self); /* a call that knows its arrays may not know the indices that messages name */
     self->has_extra_work = true;

@@ -77,13 +77,26 @@ static void free_checked(gts_checked *checked)
     free(checked);
 }
 
+static gts_checked *find_known(const gts_program *self, const gts_checks *checks)
+{
+    gts_checked *known = gts_checked_of(self)->checked;
+    while (known != NULL && known->checks != checks)
+        known = known->next;
+    return known;
+}
+
+bool gts_checked_may_select(const gts_program *self, const gts_checks *checks)
+{
+    const gts_checked *const known = find_known(self, checks);
+    return known == NULL || known->is_selected;
+}
+
 gts_checked *gts_checked_find(gts_program *self, gts_checks *checks)
 {
     gts_checked_program *const own = gts_checked_of(self);
-    for (gts_checked *known = own->checked; known != NULL; known = known->next) {
-        if (known->checks == checks)
-            return known;
-    }
+    gts_checked *const known = find_known(self, checks);
+    if (known != NULL)
+        return known;
     const size_t count = self->stub->leaf_count;
     gts_checked *const made = calloc(1, sizeof *made + count * sizeof *made->fields);
     if (made == NULL)

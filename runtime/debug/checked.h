@@ -75,6 +75,9 @@ static inline bool *gts_checked_rules(const gts_checked *checked, uint32_t index
 /* What `checks` know of the program, which they may meet for the first time; NULL when memory runs out. */
 gts_checked *gts_checked_find(gts_program *self, gts_checks *checks);
 
+/* Whether `checks` check the program, or have not met it yet. */
+bool gts_checked_may_select(const gts_program *self, const gts_checks *checks);
+
 /* Joins the bounds of the rules that apply to an argument, when these have changed. */
 void gts_checked_join_bounds(gts_checked *checked, uint32_t index);
 

@@ -89,8 +89,10 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
     } else if (stub->workspaces[i].device == GTS_CPU ||
                (status = gts_gpu_check_workspace(self, storage, memory)) == 0) {
         status = gts_handle_end(self); /* the next call initialises it again, with the new memory */
-        self->workspace[i] = memory;
-        self->runtime->workspace_size[i] = size;
+        if (status == 0) {
+            self->workspace[i] = memory;
+            self->runtime->workspace_size[i] = size;
+        }
     }
     gts_leave(self);
     return status;

@@ -195,6 +195,7 @@ static void stop(const gts_program *self, const gts_recorder_call *call, uint64_
                       name, number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
     } else {
         recorder.is_on = false;
+        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
         (void)fprintf(stderr,
                       "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
                       "All calls before it can be replayed.\n",
@@ -204,10 +205,16 @@ static void stop(const gts_program *self, const gts_recorder_call *call, uint64_
 
 static void enter(gts_program *self)
 {
-    if (gts_recorder_of(self) == NULL)
+    const gts_recorder_program *const program = gts_recorder_of(self);
+    if (program == NULL)
         return;
-    gts_forget_arrays(self); /* so that the call reads all arrays, also those that the SDFG does not take */
-    self->has_extra_work = true;
+    (void)pthread_mutex_lock(&lock);
+    const bool counts = recorder.is_on && !program->has_ended && program->calls < recorder.last;
+    const bool records = counts && program->calls + 1 >= recorder.first;
+    (void)pthread_mutex_unlock(&lock);
+    if (records)
+        gts_forget_arrays(self); /* so that the call reads all arrays, also those that the SDFG does not take */
+    self->has_extra_work |= counts;
 }
 
 /* Records the arguments before the SDFG runs. Returns NULL if this call is not recorded. */

@@ -128,6 +128,31 @@ static void test_exit_that_fails(void)
     gts_close(&program);
 }
 
+/* A workspace that could not be set, because the handle could not be ended, is not kept: its owner may free it. */
+static void test_workspace_after_an_exit_that_fails(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    gts_program *program = load(whole_stub, whole_library);
+    struct whole w;
+    set_up(&w);
+    char *const kept = aligned_alloc(256, 512), *const refused = aligned_alloc(256, 512);
+    CHECK(gts_set_workspace(program, "CPU_Heap", kept, 512) == 0);
+    recorder.behaviour->workspace_bytes = 512;
+    CHECK(whole_call(program, &w.args) == 0);
+    recorder.behaviour->exit_status = 3;
+    CHECK(gts_set_workspace(program, "CPU_Heap", refused, 512) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
+                "The SDFG of program 'whole' could not be finalised (__dace_exit returned 3).");
+    free(refused);
+    recorder.behaviour->exit_status = 0;
+    recorder.clear();
+    CHECK(whole_call(program, &w.args) == 0);
+    CHECK(count(&recorder, WORKSPACE_INSTALL) == 1 && recorder.at(2).memory == kept);
+    gts_close(&program);
+    free(kept);
+    recorder.behaviour->workspace_bytes = 0;
+}
+
 static void test_workspace(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
@@ -228,6 +253,7 @@ int main(int argc, char **argv)
     test_init_again_when_memory_no_longer_fits();
     test_init_that_fails_at_a_call();
     test_exit_that_fails();
+    test_workspace_after_an_exit_that_fails();
     test_workspace();
     test_fork();
     open_recorder(whole_library).clear();

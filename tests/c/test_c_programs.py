@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gtstub.recorded.archive import archives
 from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, others, plain, thread
 from tests.support.calling_programs import CALLING, CallingProgram
 from tests.support.complex_programs import WAVES
@@ -31,6 +32,16 @@ def test_tables(build: Build) -> None:
 def test_changed_tables(build: Build) -> None:
     programs = ("./gather_stub.so", "./libgather.so", "./wide_gather_stub.so", "./libwide_gather.so")
     build.run("changed_tables.c", *programs, stubs=["gather_stub.so", "wide_gather_stub.so"])
+
+
+@address
+def test_observers_that_leave_a_program_alone(build: Build) -> None:
+    """After its recording has ended, and beside checks of other programs, a program knows its arrays again."""
+    shutil.rmtree(build.folder / "of_two_calls", ignore_errors=True)
+    recording = {"GTSTUB_RECORD": "of_two_calls", "GTSTUB_RECORD_CALLS": "2..3"}
+    build.run("observed.c", "./gather_stub.so", "./libgather.so", stubs=["gather_stub.so"], variables=recording)
+    (archive,) = archives(build.folder / "of_two_calls")
+    assert [call.number for call in archive.calls] == [2, 3]
 
 
 DOUBT = (
