@@ -1,6 +1,7 @@
 """What DaCe calls while it parses, and what somebody has put into libraries: a call evaluates it again."""
 
 import builtins
+import collections
 import functools
 import linecache
 import math
@@ -129,6 +130,46 @@ def test_names_are_looked_up_again(expression: str, monkeypatch: pytest.MonkeyPa
     assert not is_refused(closure)
     monkeypatch.setitem(function.__globals__, "K", 3.0)
     monkeypatch.setattr(Box, "k", 3.0)
+    assert is_refused(closure)
+
+
+class Level:
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+    def add(self, x: Any) -> Any:
+        return x + self.k
+
+
+def subtract(x: Any) -> Any:
+    return x - 1.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    a[:] = LEVELS[NOW].add(a)",
+        "    a[:] = BY_NAME[KEYS[NOW]].add(a)",
+        "    for level in LEVELS:\n        a[:] = level.add(a)",
+        "    for level in dace.unroll(QUEUE):\n        a[:] = level.add(a)",
+    ],
+)
+def test_which_function_is_called(body: str) -> None:
+    def names() -> dict[str, Any]:
+        levels = [Level(2.0), Level(3.0)]
+        by_name = dict(zip("xy", levels, strict=True))
+        return {"LEVELS": levels, "QUEUE": collections.deque(levels), "BY_NAME": by_name, "KEYS": "xy", "NOW": 0}
+
+    function = program(body, {"dace": dace, **names()})
+    closure = closure_without_build(function)
+    assert not is_refused(closure)
+    function.__globals__["LEVELS"].reverse()
+    function.__globals__["QUEUE"].reverse()
+    function.__globals__["BY_NAME"].update(x=Level(5.0))
+    assert is_refused(closure)
+    function = program(body, {"dace": dace, **names()})
+    closure = closure_without_build(function)
+    function.__globals__["LEVELS"][0].add = subtract
     assert is_refused(closure)
 
 

@@ -253,8 +253,8 @@ class _Maker:
             self.compare(reading.then("__class__", "__call__", source=f"type({reading.source}).__call__"))
 
     def _end_expression(self, names: Names, node: ast.expr, evaluation: Evaluation) -> End:
-        if evaluation.use not in _PASSED and isinstance(evaluation.value, _METHODS) and isinstance(node, _OF_METHODS):
-            return End.FIXED  # DaCe asks whether it knows what is called; what the call makes is another evaluation
+        if _is_only_called(evaluation):
+            return End.FIXED
         in_annotation = evaluation.in_annotation
         found = [names.path(each) for each in paths_in(node) if not (in_annotation and names.is_of_library(each))]
         readings = [each for each in found if isinstance(each, Reading)]
@@ -340,8 +340,18 @@ class _Maker:
 
 
 _METHODS = BuiltinFunctionType | FunctionType | MethodType | MethodWrapperType
-_OF_METHODS = ast.Attribute | ast.Lambda
-_PASSED = Purpose.BOUND, Purpose.HELD, Purpose.TRUTH
+
+
+def _is_only_called(evaluation: Evaluation) -> bool:
+    """
+    Whether DaCe asks for a function only to see whether it is a word of its language: it has no name for a method of
+    what a call makes, nor for a lambda expression, and parses neither. What the function makes is another evaluation.
+    """
+    node = evaluation.node
+    is_made = isinstance(node, ast.Attribute) and any(isinstance(each, ast.Call) for each in ast.walk(node))
+    is_passed = evaluation.use in (Purpose.BOUND, Purpose.HELD, Purpose.TRUTH)
+    return (is_made or isinstance(node, ast.Lambda)) and isinstance(evaluation.value, _METHODS) and not is_passed
+
 
 _OF_VALUES = (
     ast.Compare
