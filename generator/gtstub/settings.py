@@ -173,6 +173,12 @@ def exchange_timeout() -> float:
     return _seconds(EXCHANGE_TIMEOUT, 1800)
 
 
+def check_builds() -> None:
+    """Raises ConfigError if a variable that builds read has no meaning."""
+    for read in (progress, cache_max_size, build_timeout, builder_grace):
+        read()
+
+
 def waits() -> bool:
     """Whether `gtstub.compile()` waits until its builds are finished."""
     return os.environ.get(WAIT, "0") not in ("", "0")
@@ -214,7 +220,7 @@ def _paths(variable: str) -> tuple[Path, ...]:
 
 
 def _seconds(variable: str, default: float, *, may_be_zero: bool = False) -> float:
-    text = os.environ.get(variable, str(default))
+    text = os.environ.get(variable) or str(default)
     try:
         seconds = float(text)
     except ValueError:

@@ -16,9 +16,12 @@ def test_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.build_timeout() == 0.5
     monkeypatch.setenv(settings.BUILDER_GRACE, "0")
     assert settings.builder_grace() == 0
+    monkeypatch.setenv(settings.BUILD_TIMEOUT, "")
+    monkeypatch.setenv(settings.BUILDER_GRACE, "")
+    assert (settings.build_timeout(), settings.builder_grace()) == (60, 5)
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "soon", "inf", "nan"])
+@pytest.mark.parametrize("text", [" ", "0", "-1", "soon", "inf", "nan"])
 def test_malformed_time_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(settings.BUILD_TIMEOUT, text)
     with pytest.raises(ConfigError) as caught:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gtstub.util.atomic import replacing
-
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(r"^# (\S+)\n\[\[program\]\]", re.MULTILINE)
 
 
@@ -30,25 +32,38 @@ class Listed:
 def write_list(file: Path, programs: Sequence[Listed]) -> None:
     """
     Writes a file that `gtstub.building.jobs.read_jobs` reads. Programs that cannot be listed are comments. Adds to a
-    file that another process of the same run has written.
+    file that another process of the same run has written, or is writing.
     """
-    known = file.read_text(encoding="utf-8") if file.exists() else ""
-    parts = [known or "# The programs that one run has set up, written by 'gtstub build --from-run'.\n"]
-    for program in sorted(programs, key=lambda each: (each.name, each.key)):
-        if f"# {program.key}\n" in known:
-            continue
-        if program.why:
-            parts.append(f"# Program '{program.name}' ({program.key}) is not listed: {program.why}.\n")
-            continue
-        lines = [f"# {program.key}", "[[program]]"]
-        for name, value in program.settings.items():
-            if isinstance(value, Mapping):
-                lines.extend(f"{name}.{key} = {_toml(element)}" for key, element in value.items())
-            else:
-                lines.append(f"{name} = {_toml(value)}")
-        parts.append("\n".join(lines) + "\n")
-    with replacing(file) as aside:
-        aside.write_text("\n".join(parts), encoding="utf-8")
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    with os.fdopen(os.open(file, flags, 0o644), "a+", encoding="utf-8") as shared:  # others cannot write it
+        with suppress(OSError):  # of a file system without locks
+            fcntl.flock(shared, fcntl.LOCK_EX)
+        shared.seek(0)
+        known = shared.read()
+        new = [
+            _table(each) for each in sorted(programs, key=lambda each: (each.name, each.key)) if not _is_in(each, known)
+        ]
+        parts = [
+            "" if known else "# The programs that one run has set up, written by 'gtstub build --from-run'.\n",
+            *new,
+        ]
+        shared.write("\n".join(parts))
+
+
+def _is_in(program: Listed, known: str) -> bool:
+    return f"# {program.key}\n" in known or f" ({program.key}) is not listed: " in known
+
+
+def _table(program: Listed) -> str:
+    if program.why:
+        return f"# Program '{program.name}' ({program.key}) is not listed: {' '.join(program.why.split())}.\n"
+    lines = [f"# {program.key}", "[[program]]"]
+    for name, value in program.settings.items():
+        if isinstance(value, Mapping):
+            lines.extend(f"{name}.{_toml_key(key)} = {_toml(element)}" for key, element in value.items())
+        else:
+            lines.append(f"{name} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
 
 
 def listed_keys(file: Path) -> list[str]:
@@ -56,9 +71,14 @@ def listed_keys(file: Path) -> list[str]:
     return _KEY.findall(file.read_text(encoding="utf-8"))
 
 
+def _toml_key(name: str) -> str:
+    """TOML has keys without quotes in ASCII, and Python has names in other letters."""
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, str):
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

@@ -65,7 +65,7 @@ def set_aside(path: Path, private: Path) -> Path:
 def discard(private: Path, root: Path) -> None:
     """Removes a private directory. Moves an entry that was set aside back, if it is whole and its key is free."""
     for path in _listed(private / SET_ASIDE):
-        if Entry(path).is_whole() or Entry(path).is_foreign():
+        if Entry(path).whole_manifest() is not None or Entry(path).is_foreign():
             try:
                 path.rename(root / path.name)
             except OSError as error:

@@ -192,21 +192,21 @@ class Entry(NamedTuple):
         if reason := unsupported(manifest):
             raise CacheError(f"The cache entry '{self.path}' {reason}: build it on this machine.")
 
-    def is_whole(self) -> bool:
-        """Whether `verify` raises no error. This machine may still be unable to run the entry."""
+    def whole_manifest(self) -> Manifest | None:
+        """The manifest; None if `verify` raises an error. This machine may still be unable to run the entry."""
         try:
-            self.verify()
+            return self.verify()
         except CacheError:
-            return False
-        return True
+            return None
 
     def is_unreadable(self) -> bool:
         """Whether it exists, but this user lacks the permission to read it."""
-        if not self.path.is_dir():
-            return False
         if not os.access(self.path, os.R_OK | os.X_OK):
-            return True
-        return any(file.exists() and not os.access(file, os.R_OK) for file in self.path.iterdir())
+            return self.path.is_dir()
+        try:
+            return any(not os.access(file, os.R_OK) and file.exists() for file in self.path.iterdir())
+        except (FileNotFoundError, NotADirectoryError):  # It was removed just now.
+            return False
 
     def is_foreign(self) -> bool:
         """Whether another version of gtstub made the entry. gtstub neither loads nor replaces such an entry."""

@@ -157,8 +157,7 @@ class Cache:
             for file in (*files, directory):
                 _sync(file)
             while not _rename(directory, place.path):
-                if place.is_whole():
-                    found = place.manifest()
+                if (found := place.whole_manifest()) is not None:
                     if found.machine != machine and (reason := unsupported(found)):
                         raise CacheError(
                             f"The cache entry '{place.path}' {reason}. It cannot replace the one built here: name"

@@ -138,6 +138,8 @@ def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, 
 
     if cache is not None:
         os.environ[settings.CACHE_DIR] = str(cache.absolute())
+    if not dry_run:
+        settings.check_builds()  # once, and not in each program
     try:
         wanted = select(read_jobs(file), names)
     except ValueError as error:

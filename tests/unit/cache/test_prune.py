@@ -250,7 +250,7 @@ def test_of_a_link_to_an_entry_only_the_link_is_removed(cache: Cache, tmp_path_f
     (item,) = inventory(cache)
     assert remove(cache, item)
     assert list(cache.root.iterdir()) == []
-    assert Entry(there).is_whole()
+    assert Entry(there).whole_manifest() is not None
 
 
 # --- The maximum size of a cache --------------------------------------------------------------------------------------

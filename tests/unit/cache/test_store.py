@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,20 @@ def test_published_entry_loads(cache: Cache, toolchain: Toolchain) -> None:
 def test_nothing_but_the_entry_is_left(cache: Cache) -> None:
     publish(cache, KEY)
     assert names(cache.root) == [KEY]
+
+
+def test_an_entry_that_is_pruned_after_it_was_looked_at(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The builder that finds it, and was slower, gets no error."""
+    verify = Entry.verify
+
+    def verify_and_prune(entry: Entry) -> Manifest:
+        found = verify(entry)
+        shutil.rmtree(entry.path)
+        return found
+
+    publish(cache, KEY)
+    monkeypatch.setattr(Entry, "verify", verify_and_prune)
+    assert publish(cache, KEY) == Entry(cache.root / KEY)
 
 
 def test_failed_build_leaves_nothing(cache: Cache) -> None:

@@ -80,3 +80,20 @@ def test_grid_is_for_from_run(tmp_path: Path) -> None:
     found = run("build", str(tmp_path / "programs.toml"), "--grid", "module:grid")
     assert found.exit_code == 2
     assert "'--grid' is for '--from-run'; programs of a file name their grids in it." in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("GTSTUB_PROGRESS", "line", "GTSTUB_PROGRESS cannot be 'line'. Did you mean: 'lines'?"),
+        ("GTSTUB_BUILD_TIMEOUT", "soon", "GTSTUB_BUILD_TIMEOUT must be a number of seconds, but is 'soon'."),
+    ],
+)
+def test_a_wrong_setting_is_one_error(name: str, value: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is tried."""
+    Path("programs.toml").write_text('[[program]]\nsource = "nowhere:one"\n[[program]]\nsource = "nowhere:two"\n')
+    monkeypatch.setenv(name, value)
+    found = run("build", "programs.toml")
+    assert found.exit_code not in (0, 1)
+    assert found.stderr.splitlines() == [text]
+    assert found.stdout == ""
