@@ -107,7 +107,12 @@ class _Verification:
         if unlike is not None:
             return f"with other values in the second call, {unlike}"
         finite = [_is_finite(field.array) for field in self._fields]
-        self._compare_step(changed)
+        try:
+            self._compare_step(changed)
+        except CaptureError:
+            raise
+        except Exception as error:  # of a program
+            return f"with other values, the step raises {type(error).__name__}: {reason(error)}"
         for field, now, before in zip(self._fields, finite, map(_is_finite, self._before), strict=True):
             if (before & ~now).any():
                 return (
