@@ -63,7 +63,7 @@ def _atom(atom: Atom, *, is_wide: bool) -> str:
         return f"({kind})({atom.dtype}_t)({c_expression(atom.of, is_wide)})"
     assert isinstance(atom, Extremum), "bounds have no operations"
     *others, last = (c_expression(each, is_wide) for each in atom.of)
-    function = f"gts_wide_{atom.which}" if is_wide else f"gts_{atom.which}"
+    function = f"gts_{'wide_' if is_wide else ''}{atom.which}"
     return "".join(f"{function}({each}, " for each in others) + last + ")" * len(others)
 
 
