@@ -14,7 +14,7 @@ import pytest
 import gtstub
 from gtstub.errors import CaptureWarning
 from gtstub.frameworks.gt4py.backend import make_backend
-from tests.support.small_programs import Edge, EdgeK, K, V2EDim, Vertex, gather
+from tests.support.small_programs import Edge, EdgeK, I, K, V2EDim, Vertex, gather
 
 pytestmark = pytest.mark.xdist_group("compile")
 
@@ -29,6 +29,16 @@ def _scaled(a: EdgeK, factor: gtx.float64) -> EdgeK:
 @gtx.program
 def scaled(a: EdgeK, factor: gtx.float64, out: EdgeK, end: gtx.int32, levels: gtx.int32):
     _scaled(a, factor, out=out, domain={Edge: (0, end), K: (0, levels)})
+
+
+@gtx.field_operator
+def _difference(q: gtx.Field[gtx.Dims[I], gtx.int32]) -> gtx.Field[gtx.Dims[I], gtx.int32]:
+    return q(I + 1) - q(I - 1)
+
+
+@gtx.program
+def difference(q: gtx.Field[gtx.Dims[I], gtx.int32], out: gtx.Field[gtx.Dims[I], gtx.int32], n: gtx.int32):
+    _difference(q, out=out, domain={I: (1, n - 1)})
 
 
 @functools.cache
@@ -95,6 +105,28 @@ def test_an_array_that_is_named_once() -> None:
 
 def test_an_array_that_no_program_writes() -> None:
     assert signs(WITH_HALO) == []
+
+
+def test_an_exchange_of_integers() -> None:
+    """They keep their values while a capture is verified, so that only the sign tells."""
+    program = difference.with_backend(make_backend(gpu=False))
+    a, b, c = (gtx.as_field([I], np.arange(10, dtype=np.int32)) for _ in range(3))
+
+    def run() -> None:
+        program(a, b, np.int32(10), offset_provider={})
+        b.ndarray[0], b.ndarray[-1] = b.ndarray[-2], b.ndarray[1]
+        program(b, c, np.int32(10), offset_provider={})
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gtstub.capture(run, name="run")
+    only, sign = own(caught)
+    assert only == (
+        "Step 'run' was verified only with the values that its arrays have now: it writes no array of floating-point "
+        "numbers."
+    )
+    assert "position 2 ('difference') reads 2 of 10 elements of argument 'q' that no position writes, those at" in sign
+    assert "indices 0 and 9 of axis 0, and position 1 ('difference') writes others of them" in sign
 
 
 @pytest.mark.parametrize("between", ["nothing", "the array", "another array", "no array"])
