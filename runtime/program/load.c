@@ -99,6 +99,15 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                              : self->init == NULL  ? "__dace_init_"
                                                    : "__dace_exit_",
                              stub->name);
+    const char *interface; /* NULL if gtstub has not built the library */
+    gts_library_find(library, "__gtstub_interface_", stub->name, &interface);
+    if (interface != NULL && strcmp(interface, stub->interface_digest) != 0)
+        return gts_error_set(
+            &self->error, GTS_RUNTIME_ERROR,
+            "Library '%s' was built from other signatures than the stub of program '%s': it takes other "
+            "arguments, or has other values compiled in. Generate the stub from the signatures that "
+            "the library was built with.",
+            path, stub->name);
     for (uint32_t i = 0; i < stub->workspace_count; ++i) {
         const char *const storage = stub->workspaces[i].storage;
         gts_library_find(library, "__dace_get_external_memory_size_", storage, &self->bytes[i]);

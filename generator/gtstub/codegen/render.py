@@ -29,7 +29,7 @@ from gtstub.signature.dtypes import NAMES, DType
 
 
 def render(
-    plan: CallPlan, *, program_digest: str, sdfg_digest: str, languages: Collection[HostLanguage] = ()
+    plan: CallPlan, *, interface: str, program_digest: str, sdfg_digest: str, languages: Collection[HostLanguage] = ()
 ) -> Mapping[str, str]:
     """
     The texts of a stub by the suffixes of their files: '.h', '.c', and that of each language.
@@ -41,6 +41,7 @@ def render(
         "plan": plan,
         "abi": ABI,
         "version": __version__,
+        "interface_digest": interface,
         "program_digest": program_digest,
         "sdfg_digest": sdfg_digest,
         "parts": [language.part for language in LANGUAGES.values() if language.part],

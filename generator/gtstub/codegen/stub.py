@@ -16,15 +16,19 @@ from gtstub.codegen.hosts.language import HostLanguage
 from gtstub.codegen.render import render
 from gtstub.plan.model import CallPlan
 from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
+from gtstub.signature.documents import digest, interface_digest, program_to_json, sdfg_to_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 
 @dataclasses.dataclass(frozen=True)
 class Stub:
-    """A plan and its texts by file name: `<name>_stub.h`, `<name>_stub.c` and, on request, those of other languages."""
+    """
+    A plan and its texts by file name: `<name>_stub.h`, `<name>_stub.c` and, on request, those of other languages.
+    `interface` is the digest by which the stub knows its library.
+    """
 
     plan: CallPlan
+    interface: str
     files: Mapping[str, str]
 
     @property
@@ -49,10 +53,12 @@ def make_stub(
     Raises PlanError if the signatures contradict each other, or a name is not valid in C or in one of the languages.
     """
     plan = make_plan(sdfg, dataclasses.replace(program, name=name or program.name))
+    interface = interface_digest(sdfg, program)
     texts = render(
         plan,
+        interface=interface,
         program_digest=digest(program_to_json(program)),
         sdfg_digest=digest(sdfg_to_json(sdfg)),
         languages=languages,
     )
-    return Stub(plan, {f"{plan.name}_stub{suffix}": text for suffix, text in texts.items()})
+    return Stub(plan, interface, {f"{plan.name}_stub{suffix}": text for suffix, text in texts.items()})

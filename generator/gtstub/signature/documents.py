@@ -56,6 +56,14 @@ def digest(text: str) -> str:
     return sha256(text.encode())
 
 
+def interface_digest(sdfg: model.SdfgSignature, program: model.ProgramSignature) -> str:
+    """
+    The digest of both signatures without the bounds, which two versions of gtstub may find otherwise in one SDFG. A
+    library that has another one than a stub takes other arguments, or has other values compiled in.
+    """
+    return digest(program_to_json(program) + sdfg_to_json(dataclasses.replace(sdfg, bounds=None)))
+
+
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 

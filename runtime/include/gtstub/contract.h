@@ -139,6 +139,7 @@ typedef struct gts_stub {
     gts_device device;                 /**< that the SDFG runs on */
     const char *program_digest;        /**< SHA-256 of the program signature, hexadecimal */
     const char *sdfg_digest;           /**< SHA-256 of the SDFG signature, hexadecimal */
+    const char *interface_digest;      /**< the one of the SDFG library that it was generated for */
     uint32_t parameter_count;          /**< length of `parameters` */
     const char *const *parameters;     /**< names of the program's parameters */
     uint32_t leaf_count;               /**< length of `leaves` */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gzip
 import json
@@ -9,8 +10,8 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,8 @@ class Build:
             try:
                 if compiled is None:
                     caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
-                    made, library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
+                    with _known_by(sdfg, stub.interface):
+                        made, library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
                     library = Path(shutil.copy(compiled, private))
@@ -215,6 +217,20 @@ def _times_of_dace(begin: float, saved: Path) -> tuple[BuildStage, BuildStage]:
     end = time.time()
     generated = min(max(begin, saved.stat().st_mtime), end)  # A file server may have a clock of its own.
     return BuildStage.since(begin, "generation", generated), BuildStage.since(generated, "compilation", end)
+
+
+@contextmanager
+def _known_by(sdfg: dace.SDFG, digest: str) -> Iterator[None]:
+    """While an SDFG is compiled, its library gets the digest by which a stub knows it."""
+    before = copy.deepcopy(sdfg.global_code)
+    name = f"__gtstub_interface_{sdfg.name}"
+    sdfg.append_global_code(
+        f'extern "C" {{\nextern const char {name}[];\nconst char {name}[] = "{digest}";\n}}\n', "frame"
+    )
+    try:
+        yield
+    finally:
+        sdfg.global_code = before
 
 
 def _save(raw: Mapping[str, Any], path: Path) -> None:
