@@ -6,7 +6,7 @@ C call stubs for gt4py programs that DaCe compiles. Five things that it does:
 2. `gtstub.compile(program, ...)` compiles a program before its first call, with arguments bound or compiled in.
 3. `gtstub.capture()` makes one call of all that a time step calls, and `gtstub.Granule` exports it to Fortran and C.
 4. `gtstub.load(path)` loads a compiled program where there is neither gt4py nor DaCe.
-5. `with gtstub.profile() as report:` times each program; `with gtstub.checks("nan"):` finds the one that writes NaN.
+5. `with gtstub.profile() as report:` times each program; `with gtstub.checks("finite"):` finds what writes NaN.
 
 The command `gtstub -h` lists what can be done in a shell.
 """

@@ -107,7 +107,7 @@ void gts_checks_read_environment(void)
 {
     const char *text = getenv("GTSTUB_CHECK");
     if (text == NULL || *text == '\0')
-        text = gts_is_set("GTSTUB_BUILD_CHECKS") ? "nan" : "0";
+        text = gts_is_set("GTSTUB_BUILD_CHECKS") ? "finite" : "0";
     if (strcmp(text, "0") == 0)
         return;
     whole_process = gts_checks_begin(text);

@@ -125,10 +125,19 @@ static look *const LOOKS[] = {
     [GTS_COMPLEX64] = look_at_complex64, [GTS_COMPLEX128] = look_at_complex128,
 };
 
+#define BEYOND_INTEGERS 0x1p64
+
 /* Whether an integer of 64 bits beside a limit may not be a double. */
 static bool is_rounded(double limit)
 {
-    return isfinite(limit) && fabs(limit) >= (double)(INT64_C(1) << 53);
+    return fabs(limit) >= 0x1p53 && fabs(limit) <= BEYOND_INTEGERS;
+}
+
+/* Whether bounds refuse no element of a type, whatever its value. */
+static bool refuse_nothing(bool is_float, gts_bounds bounds)
+{
+    const double most = is_float ? INFINITY : BEYOND_INTEGERS;
+    return !bounds.refuses_nan && bounds.low <= -most && bounds.high >= most;
 }
 
 bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
@@ -139,7 +148,7 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
     if (!is_float && gts_dtype_size(array->dtype) == sizeof(int64_t) &&
         (is_rounded(bounds.low) || is_rounded(bounds.high)))
         return !gts_is_empty(array); /* the second look decides */
-    if ((!bounds.refuses_nan && bounds.low == -INFINITY && bounds.high == INFINITY) || !gts_find_places(array, &found))
+    if (refuse_nothing(is_float, bounds) || !gts_find_places(array, &found))
         return false;
     gts_axes *const axes = &found.axes;
     gts_join_axes(axes);

@@ -3,6 +3,7 @@
 #include "debug/text.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <fnmatch.h>
 #include <locale.h>
 #include <math.h>
@@ -25,9 +26,10 @@ typedef struct reader {
 } reader;
 
 /* The kinds of items, and their forms. */
-typedef enum kind { NAN_ALONE, MIN, MAX, RANGE, TRACE, PROGRESS, BOUNDS, ONLY, WARN, PRESET, KINDS } kind;
+typedef enum kind { FINITE, NAN_ALONE, MIN, MAX, RANGE, TRACE, PROGRESS, BOUNDS, ONLY, WARN, PRESET, KINDS } kind;
 
 static const char *const FORMS[KINDS] = {
+    [FINITE] = "finite",
     [NAN_ALONE] = "nan",
     [MIN] = "min PATTERN=NUMBER",
     [MAX] = "max PATTERN=NUMBER",
@@ -182,6 +184,9 @@ static int read_rest(reader *self, kind kind, const char *item, char *rest)
     case NAN_ALONE:
         add_rule(self, item, NULL, (gts_bounds){-INFINITY, INFINITY, true});
         return 0;
+    case FINITE:
+        add_rule(self, item, NULL, (gts_bounds){-DBL_MAX, DBL_MAX, true});
+        return 0;
     case PROGRESS:
         self->checks->shows_progress = true;
         return 0;
@@ -206,10 +211,11 @@ static int read_item(reader *self, const char *item)
             return status;
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Check '%s' must have the form '%s'.", item, form);
     }
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                         "Check '%s' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', "
-                         "'progress', 'bounds', 'only', 'warn' or 'fv3'.",
-                         item);
+    return gts_error_set(
+        &gts_own_error, GTS_VALUE_ERROR,
+        "Check '%s' is not known; a check begins with 'finite', 'nan', 'min', 'max', 'range', 'trace', "
+        "'progress', 'bounds', 'only', 'warn' or 'fv3'.",
+        item);
 }
 
 /* Reads items that are separated by semicolons. Empty ones mean nothing. */

@@ -93,6 +93,8 @@ def out_error(value: str, check: str, *, old: int = 0, count: int = 1) -> str:
     ("check", "bad", "text", "good"),
     [
         ("nan", NAN, "nan", -math.inf),
+        ("finite", NAN, "nan", sys.float_info.max),
+        ("finite", -math.inf, "-inf", -sys.float_info.max),
         ("min o*=-1e-8", -1.1e-8, "-1.1e-08", -1e-8),
         ("min out=0", -5e-324, "-4.94065645841247e-324", -0.0),
         ("max out=400", math.nextafter(400, 500), "400.00000000000006", 400),
@@ -150,6 +152,7 @@ def test_every_dtype(dtype: DType, tmp_path: Path, toolchain: Toolchain) -> None
         assert found("nan", type_(complex(1, NAN))) == "(1+nanj)"
         assert found("nan", type_(complex(NAN, -math.inf))) == "(nan-infj)"
         assert found("range *=-1:1", type_(complex(NAN, 0.5))) == ""
+        assert found("finite", type_(complex(0.5, math.inf))) == "(0.5+infj)"
         return
     if dtype == "bool":
         assert found("max *=0", type_(1)) == "True"
@@ -163,9 +166,13 @@ def test_every_dtype(dtype: DType, tmp_path: Path, toolchain: Toolchain) -> None
     assert found("max *=-300", type_(0)) == "0"
     if dtype.startswith("float"):
         assert found("nan", type_(NAN)) == "nan"
+        assert found("finite", type_(NAN)) == "nan"
+        assert found("finite", type_(-math.inf)) == "-inf"
+        assert found("finite", np.finfo(type_).max) == ""
         assert found("max *=0.1", np.nextafter(type_(0.1), type_(1))).startswith("0.100000")
         return
     limits = np.iinfo(dtype)
+    assert found("finite", limits.max) == ""
     assert found("nan; range *=-1e30:1e30", limits.max) == ""
     assert found(f"max *={limits.max - 1 if limits.bits < 64 else 1}", limits.max) == str(limits.max)
     assert found("range *=-0.5:0.5", limits.min) == (str(limits.min) if limits.min else "")
@@ -516,8 +523,8 @@ def test_good_texts(text: str) -> None:
 
 
 UNKNOWN = (
-    "Check '{}' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', 'progress', 'bounds', 'only', "
-    "'warn' or 'fv3'."
+    "Check '{}' is not known; a check begins with 'finite', 'nan', 'min', 'max', 'range', 'trace', 'progress', "
+    "'bounds', 'only', 'warn' or 'fv3'."
 )
 
 
@@ -527,6 +534,7 @@ UNKNOWN = (
         ("nan; minimum q=0", UNKNOWN.format("minimum q=0")),
         ("NaN", UNKNOWN.format("NaN")),
         ("1", UNKNOWN.format("1")),
+        ("finite vn", "Check 'finite vn' must have the form 'finite'."),
         ("nan vn", "Check 'nan vn' must have the form 'nan'."),
         ("warn 3", "Check 'warn 3' must have the form 'warn'."),
         ("progress all", "Check 'progress all' must have the form 'progress'."),

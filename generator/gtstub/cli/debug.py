@@ -12,10 +12,10 @@ from gtstub.settings import BUILD_CHECKS, CHECK
 
 
 def _text(given: str | None) -> str:
-    """The option, or else GTSTUB_CHECK if it has checks, or else 'nan'."""
+    """The option, or else GTSTUB_CHECK if it has checks, or else 'finite'."""
     text = os.environ.get(CHECK, "") if given is None else given
     if given is None and text in ("", "0"):
-        text = "nan"
+        text = "finite"
     from gtstub import _host
 
     try:
@@ -29,14 +29,14 @@ def _text(given: str | None) -> str:
     context_settings={"allow_interspersed_args": False},
     epilog=example(
         "gtstub debug -- python model.py",
-        'gtstub debug --check "fv3; nan; only diffuse*; warn" -- mpirun -n 2 ./icon',
+        'gtstub debug --check "fv3; finite; only diffuse*; warn" -- mpirun -n 2 ./icon',
         'gtstub debug --check "progress; trace 3,4,0" -- python model.py',
         "gtstub debug --check bounds -- python model.py",
         "gtstub debug --build-checks -- python model.py",
     ),
 )
 @click.option(
-    "--check", "text", metavar="TEXT", help="What to check (docs/debugging.md); 'nan' unless GTSTUB_CHECK is set."
+    "--check", "text", metavar="TEXT", help="What to check (docs/debugging.md); 'finite' unless GTSTUB_CHECK is set."
 )
 @click.option("--build-checks", is_flag=True, help="Build programs that also check what each of their maps writes.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -30,9 +30,9 @@ def debug(*arguments: str, check: str | None = None) -> subprocess.CompletedProc
     [
         (("--check", "min q=0; warn"), "nan", "min q=0; warn"),
         ((), "progress", "progress"),
-        ((), None, "nan"),
-        ((), "", "nan"),
-        ((), "0", "nan"),
+        ((), None, "finite"),
+        ((), "", "finite"),
+        ((), "0", "finite"),
         (("--check", ""), "nan", ""),
     ],
 )
@@ -45,7 +45,7 @@ def test_a_command_is_told_to_build_checks() -> None:
     shows = "import os; print([os.environ.get(name) for name in ('GTSTUB_CHECK', 'GTSTUB_BUILD_CHECKS')])"
     command = ("--", sys.executable, "-c", shows)
     assert debug("--build-checks", "--check", "min q=0", *command).stdout == "['min q=0', '1']\n"
-    assert debug(*command).stdout == "['nan', None]\n"
+    assert debug(*command).stdout == "['finite', None]\n"
 
 
 def test_exit_codes_are_those_of_the_command(tmp_path: Path) -> None:
