@@ -206,11 +206,8 @@ def _are_opposite(one: str | None, other: str | None) -> bool:
 
 
 def _without_not(text: str) -> tuple[str, bool]:
-    """A condition without 'not', and whether it had one."""
-    match syntax_tree(text):
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return ast.unparse(operand), True
-        case None:
-            return text, False
-        case tree:
-            return ast.unparse(tree), False
+    """A condition without 'not' before it, and whether that turns its meaning around."""
+    tree, is_negated = syntax_tree(text), False
+    while isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        tree, is_negated = tree.operand, not is_negated
+    return text if tree is None else ast.unparse(tree), is_negated

@@ -218,6 +218,7 @@ C_HOLDS = Condition(symbol("c"), "!=", Expression())
         ),
         (region(4, (0, 1, "a < b"), (0, 2, "x"), (1, 3), (2, 3)), {0: (), 1: A_BELOW_B, 3: None}),
         (region(4, (0, 1, "x"), (0, 2, "not x"), (1, 3), (2, 3)), {0: (), 3: ()}),
+        (region(4, (0, 1, "not flag"), (0, 2, "(not (not flag))"), (1, 3), (2, 3)), {0: (), 3: ()}),
         (region(3, (0, 1, "a < b"), (1, 2)), {0: (), 1: A_BELOW_B, 2: A_BELOW_B}),
         (region(3, (0, 1, "a < b"), (0, 2, "not (a < b)")), {0: (), 1: A_BELOW_B, 2: OTHERWISE}),
         (
@@ -242,6 +243,7 @@ C_HOLDS = Condition(symbol("c"), "!=", Expression())
         "two ways",
         "an unknown condition",
         "data",
+        "negated twice",
         "an end before",
         "two ends",
         "chains",
