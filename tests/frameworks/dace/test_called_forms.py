@@ -389,3 +389,43 @@ def test_a_program_passes_values_for_symbols_of_another(monkeypatch: pytest.Monk
     monkeypatch.setitem(globals(), "BY", 0)
     with pytest.raises(ValueError, match="was compiled for 'BY' = 1, but it is 0 now"):
         with_symbols_passed(a, 3)
+
+
+def made_by_hand(plus: int) -> dace.SDFG:
+    sdfg = dace.SDFG(f"plus_{plus}")
+    sdfg.add_array("x", [ROWS], dace.float64)
+    state = sdfg.add_state()
+    tasklet = state.add_tasklet("add", {"before"}, {"after"}, f"after = before + {plus}")
+    state.add_edge(state.add_read("x"), None, tasklet, "before", dace.Memlet("x[0]"))
+    state.add_edge(tasklet, "after", state.add_write("x"), None, dace.Memlet("x[0]"))
+    return sdfg
+
+
+BY_HAND = made_by_hand(1)
+
+
+@gtstub.program
+@dace.program
+def calls_an_sdfg(a: dace.float64[ROWS]):
+    BY_HAND(x=a)
+
+
+def test_a_program_calls_an_sdfg(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_like_dace(calls_an_sdfg, whole(3))
+    monkeypatch.setitem(globals(), "BY_HAND", made_by_hand(5))
+    with pytest.raises(ValueError, match="was compiled for 'BY_HAND' = "):
+        calls_an_sdfg(whole(3))
+
+
+@gtstub.program
+@dace.program
+def has_a_tasklet_of_a_language(a: dace.float64[ROWS]):
+    for i in dace.map[0:ROWS] @ dace.ScheduleType.Sequential:
+        with dace.tasklet(dace.Language.Python):
+            x << a[i]  # noqa: F821
+            y >> a[i]  # noqa: F821
+            y = x + 1  # noqa: F821, F841
+
+
+def test_a_tasklet_names_its_language() -> None:
+    check_like_dace(has_a_tasklet_of_a_language, whole(3))

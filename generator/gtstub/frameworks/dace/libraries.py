@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import enum
 import math
 from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -54,6 +55,9 @@ def own(module: ModuleType, steps: tuple[Step, ...]) -> Own | None:
     """
     found: Any = module
     for step in steps:
+        if isinstance(found, enum.EnumType) and step in found.__members__:  # which nobody can replace
+            found = found[str(step)]
+            continue
         if not is_library(found) or not isinstance(step, str):
             return None
         imported = _IMPORTED.setdefault(found.__name__, dict(vars(found)))
@@ -79,6 +83,8 @@ def is_pure(function: Any) -> bool:
     match function:
         case dtypes.typeclass():
             return True
+        case enum.Enum():  # those of DaCe can be called
+            return _is_of_library(type(function).__module__)
         case FunctionType() if function.__globals__ is vars(interface):
             return True
         case np.ufunc(__name__=of_numpy):

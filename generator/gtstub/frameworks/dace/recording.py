@@ -231,6 +231,8 @@ class Recorder:
             for number, each in enumerate(last.value):
                 if each is value:
                     return self._add(item(last.node, number), value, Purpose.VALUE)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Constant) and node.func.value is value:
+            return None  # the object that is called was evaluated before, and DaCe's text for it is no expression
         try:
             parsed = ast.parse(name, mode="eval").body
         except SyntaxError:
