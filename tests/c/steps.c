@@ -541,7 +541,8 @@ static void test_fork(void)
         CHECK_REFUSED(gts_start(call), program, GTS_RUNTIME_ERROR, text);
         CHECK_REFUSED(gts_step_run(step), NULL, GTS_RUNTIME_ERROR,
                       "Step 's' has stopped at position 1 of 1, program 'prog': Program 'prog' was loaded before this "
-                      "process was forked; load it again in the child. No position has run.");
+                      "process was forked; load it again in the child, in Python by with_backend() or "
+                      "gtstub.compile(). No position has run.");
         const double factor = 2;
         CHECK_REFUSED(gts_set_scalar(call, "factor", GTS_FLOAT64, &factor), program, GTS_RUNTIME_ERROR, text);
         CHECK(out[0] == 0);
