@@ -85,7 +85,7 @@ def _array(argument: Argument, leaf: FieldLeaf) -> tuple[list[str], list[str], s
     large = f"l_{argument.name}"
     shapes = {argument.name: sizes, large: [1 + step * size for step, size in zip(steps, sizes, strict=True)]}
     colons = ", ".join(":" * argument.dims.count(":"))
-    declarations = [f"{argument.type}({argument.kind}), allocatable :: {name}({colons})" for name in shapes]
+    declarations = [f"{argument.type}({argument.kind}), allocatable, target :: {name}({colons})" for name in shapes]
     allocations = [
         f"allocate ({name}({', '.join(map(str, shape))}), source={_value(argument)})" for name, shape in shapes.items()
     ]

@@ -264,7 +264,8 @@ static void test_bound_calls(void)
         fill(&other.gt_conn_E2V, 1);
         gts_bound_call *call, *other_call;
         gts_step *step;
-        CHECK(gts_bind(program, &args, &call) == 0 && gts_bind(program, &other, &other_call) == 0);
+        CHECK(gts_bind(program, &args, &call) == 0);
+        CHECK(gts_bind(program, &other, &other_call) == 0);
         const gts_action actions[] = {{.call = other_call}, {.call = call}};
         CHECK(gts_step_new("both", actions, 2, &step) == 0);
         /* A bound call keeps the index base that it was bound with. */
