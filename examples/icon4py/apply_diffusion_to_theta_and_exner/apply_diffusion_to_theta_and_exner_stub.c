@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_theta_and_exner_args arguments;
@@ -32,6 +32,7 @@ struct slots {
         __vcoef_Cell_range_0, __vcoef_K_range_0, __vcoef_K_stride, __zd_diffcoef_Cell_range_0, __zd_diffcoef_K_range_0,
         __zd_diffcoef_K_stride, __zd_vertoffset_C2E2C_stride, __zd_vertoffset_Cell_range_0, __zd_vertoffset_K_range_0,
         __zd_vertoffset_K_stride;
+    gts_samples gts_tables[3]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -49,6 +50,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 27)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -270,6 +272,21 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    difference |= gts_differ_samples(&s->gts_tables[1]);
+    difference |= gts_differ_samples(&s->gts_tables[2]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -306,7 +323,8 @@ GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const 
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -388,7 +406,7 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -425,6 +443,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "b90fe7bcb253f2fe7eccceb86b45b6e1e6283dfe2a73e05c8933006b7086975c",
     .sdfg_digest = "e54ff8438c1b72d2d230ae4f2b4634ebb7694f114fc720ab4c20a37da6879e72",
+    .interface_digest = "13daae7854cc30df7a87e7627d6dcce6f22b3afdadaccf9b29cb504ee93fed46",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -432,14 +451,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 3,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6cfddb35807a882cb6ef0609f39e1d2c2d0628651ed0e674813c32a8c11bb1d5 */
+/* gtstub: sha256 of the text above: 019dbc04ec84af265cb4781ad74a5d3bb83ee15b3030637f7598b244216ec807 */

@@ -66,7 +66,7 @@ module apply_diffusion_to_theta_and_exner_stub
             geofac_n2s_c, geofac_n2s_nbh, vcoef, area, theta_v, exner, gt_conn_C2E, gt_conn_C2E2C, gt_conn_E2C, &
             bound_call, stat, errmsg &
             ) bind(c, name="apply_diffusion_to_theta_and_exner_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   rd_o_cvd = 0.4000000000000001
             !   apply_zdiffusion_t = True
@@ -77,39 +77,38 @@ module apply_diffusion_to_theta_and_exner_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(in) :: kh_smag_e(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_e(:, :)
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            real(c_double), pointer, intent(in) :: inv_dual_edge_length(:)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9; uses Cell as in E2C
-            real(c_double), intent(in) :: theta_v_in(:, :)
+            real(c_double), pointer, intent(in) :: theta_v_in(:, :)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_div(:, :)
+            real(c_double), pointer, intent(in) :: geofac_div(:, :)
             ! int32 field on [Cell (stride 1), C2E2C (size 3), K]; uses Cell 0 to 17; uses K 0 to 9
-            integer(c_int32_t), intent(in) :: zd_vertoffset(:, :, :)
+            integer(c_int32_t), pointer, intent(in) :: zd_vertoffset(:, :, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: zd_diffcoef(:, :)
-            real(c_double), intent(in) :: geofac_n2s_c(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), pointer, intent(in) :: zd_diffcoef(:, :)
+            ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), pointer, intent(in) :: geofac_n2s_c(:)
             ! float64 field on [Cell (stride 1), C2E2C (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_n2s_nbh(:, :)
+            real(c_double), pointer, intent(in) :: geofac_n2s_nbh(:, :)
             ! float64 field on [Cell (stride 1), C2E2C (size 3), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: vcoef(:, :, :)
-            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), pointer, intent(in) :: vcoef(:, :, :)
+            real(c_double), pointer, intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: theta_v(:, :)
+            real(c_double), pointer, intent(in) :: theta_v(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: exner(:, :)
+            real(c_double), pointer, intent(in) :: exner(:, :)
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E(:, :)
             ! C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E2C(:, :)
             ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
-            target :: kh_smag_e, inv_dual_edge_length, theta_v_in, geofac_div, zd_vertoffset, zd_diffcoef, &
-            geofac_n2s_c, geofac_n2s_nbh, vcoef, area, theta_v, exner, gt_conn_C2E, gt_conn_C2E2C, gt_conn_E2C
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: dee59649314ab48f99035dace34fa1fe4324c5b29fc1e9d2605a0eaec4c01bbc
+! gtstub: sha256 of the text above: d7bed6f29dff8caf289dfd20eedb43e46dc0b0f1f3438d44794c5d6d5f3ab0ee

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_vn_args arguments;
@@ -30,6 +30,7 @@ struct slots {
         __primal_normal_vert_v2_Edge_range_0, __u_vert_K_range_0, __u_vert_K_stride, __u_vert_Vertex_range_0,
         __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0, __vn_Edge_range_0, __vn_K_range_0,
         __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -47,6 +48,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -244,6 +246,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -278,7 +293,8 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const arguments *ar
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -354,7 +370,7 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -391,6 +407,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "74c6b3ff89433dd460293ac5faa06c529556afb5b61c6e1c67fe6f3905a8b07d",
     .sdfg_digest = "3d6770ed12d9593b5b9d7659d51bb2c4c61036be9025a9fbc915f30beb0a3e47",
+    .interface_digest = "b99feb7097bf580f1da0b8401eb80db40ec934cd7c52045ea36e84c20698ca34",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -398,14 +415,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0b83a513c0284b6b13b424d2e59267f17590c83e99f63d570c4b627c89cbd58f */
+/* gtstub: sha256 of the text above: 7447138a47962f160c3e4931f81ab59e5baa970014d893b41b1e08d3a0a1bd24 */

@@ -63,7 +63,7 @@ module apply_diffusion_to_vn_stub
             inv_primal_edge_length, area_edge, kh_smag_e, diff_multfac_vn, nudgecoeff_e, vn, gt_conn_E2C2V, &
             bound_call, stat, errmsg &
             ) bind(c, name="apply_diffusion_to_vn_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   nudgezone_diff = 0.3999999999999991
             !   fac_bdydiff_v = 0.011180339887498949
@@ -76,34 +76,32 @@ module apply_diffusion_to_vn_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
-            real(c_double), intent(in) :: u_vert(:, :)
+            real(c_double), pointer, intent(in) :: u_vert(:, :)
             ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
-            real(c_double), intent(in) :: v_vert(:, :)
+            real(c_double), pointer, intent(in) :: v_vert(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
+            real(c_double), pointer, intent(in) :: primal_normal_vert_v1(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
+            real(c_double), pointer, intent(in) :: primal_normal_vert_v2(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            real(c_double), pointer, intent(in) :: z_nabla2_e(:, :)
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_vert_vert_length(:)
+            real(c_double), pointer, intent(in) :: inv_vert_vert_length(:)
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_primal_edge_length(:)
-            real(c_double), intent(in) :: area_edge(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: inv_primal_edge_length(:)
+            real(c_double), pointer, intent(in) :: area_edge(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(in) :: kh_smag_e(:, :)
-            real(c_double), intent(in) :: diff_multfac_vn(:)          ! float64 field on [K]; uses K 0 to 9
-            real(c_double), intent(in) :: nudgecoeff_e(:)             ! float64 field on [Edge (stride 1)]
+            real(c_double), pointer, intent(in) :: kh_smag_e(:, :)
+            real(c_double), pointer, intent(in) :: diff_multfac_vn(:)          ! float64 field on [K]; uses K 0 to 9
+            real(c_double), pointer, intent(in) :: nudgecoeff_e(:)             ! float64 field on [Edge (stride 1)]
             ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(inout) :: vn(:, :)
+            real(c_double), pointer, intent(in) :: vn(:, :)
             ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
-            target :: u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
-            inv_primal_edge_length, area_edge, kh_smag_e, diff_multfac_vn, nudgecoeff_e, vn, gt_conn_E2C2V
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C2V(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: da375972e64c6eaaa6c4a4415aad72a0d2f5a9d93d305ca1afa24b3a1052f0b8
+! gtstub: sha256 of the text above: d8d2332a93409a73fb7cf34ebe1157cb7c18af6d5d13df0b37698ef71ad8cb96

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_w_args arguments;
@@ -28,6 +28,7 @@ struct slots {
         __geofac_grg_y_Cell_range_0, __geofac_n2s_C2E2CO_stride, __geofac_n2s_Cell_range_0,
         __gt_conn_C2E2CO_neighbor_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride, __w_old_Cell_range_0,
         __w_old_K_range_0, __w_old_K_stride;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -45,6 +46,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 18)); /* C2E2CO */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -216,6 +218,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -247,7 +262,8 @@ GTS_EXPORT int apply_diffusion_to_w_call(gts_program *self, const arguments *arg
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -319,7 +335,7 @@ GTS_EXPORT void apply_diffusion_to_w_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -354,6 +370,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "eb649ccaef777fdd9b4434c173e2ba25d4eaeed6d72f28bceddd354213303a12",
     .sdfg_digest = "5d4d688c1bd4d32af2ad8f0dbbbeec21e6b5e28ceed18ad422ce0d46adeb50d5",
+    .interface_digest = "836abe3c90a9f0fbf60ef991b7e13b5040a6d4142d003c7072715e3d1519286d",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -361,14 +378,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 44b86fd82145ce42d1b832bc8d74f48b54a5285c1d7813bc4a56cefc0999e728 */
+/* gtstub: sha256 of the text above: ef6ecc593b5bee3d9bf52548d3ebd741cb7522badffe17f05f7f4e8d580e68d3 */

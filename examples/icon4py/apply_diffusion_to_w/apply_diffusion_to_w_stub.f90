@@ -58,7 +58,7 @@ module apply_diffusion_to_w_stub
             program, area, geofac_n2s, geofac_grg_x, geofac_grg_y, w_old, w, dwdx, dwdy, diff_multfac_n2w, &
             gt_conn_C2E2CO, bound_call, stat, errmsg &
             ) bind(c, name="apply_diffusion_to_w_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   type_shear = 2
             !   diff_multfac_w = 0.009259259259259259
@@ -71,31 +71,29 @@ module apply_diffusion_to_w_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), pointer, intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
             ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_n2s(:, :)
+            real(c_double), pointer, intent(in) :: geofac_n2s(:, :)
             ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_grg_x(:, :)
+            real(c_double), pointer, intent(in) :: geofac_grg_x(:, :)
             ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_grg_y(:, :)
+            real(c_double), pointer, intent(in) :: geofac_grg_y(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9; uses Cell as in C2E2CO
-            real(c_double), intent(in) :: w_old(:, :)
+            real(c_double), pointer, intent(in) :: w_old(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: w(:, :)
+            real(c_double), pointer, intent(in) :: w(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(inout) :: dwdx(:, :)
+            real(c_double), pointer, intent(in) :: dwdx(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(inout) :: dwdy(:, :)
-            real(c_double), intent(in) :: diff_multfac_n2w(:)      ! float64 field on [K]; uses K 1 to 3
+            real(c_double), pointer, intent(in) :: dwdy(:, :)
+            real(c_double), pointer, intent(in) :: diff_multfac_n2w(:)      ! float64 field on [K]; uses K 1 to 3
             ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]; uses Cell 0 to
             ! 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
-            target :: area, geofac_n2s, geofac_grg_x, geofac_grg_y, w_old, w, dwdx, dwdy, diff_multfac_n2w, &
-            gt_conn_C2E2CO
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E2CO(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c330e2f79240f04638d29dffc692af017be39d29c643d99dc85d32cf48353cbe
+! gtstub: sha256 of the text above: ddc282a663043aea68715fc59835dfb678ea3086a1f8968dccbf5868b9c1d909

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_global_to_vn_args arguments;
@@ -25,8 +25,8 @@ struct slots {
         __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __vn_Edge_range_0, __vn_K_range_0, __vn_K_stride,
         __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
-    gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[16]; /* the first members, as they were when check_scalars() succeeded */
+    gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
+    unsigned char gts_checked[16]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -49,8 +49,8 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t vertical_start_ = s->vertical_start;
 
     if (horizontal_start_ < horizontal_end_ && vertical_start_ < vertical_end_) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], horizontal_start_, horizontal_end_ - 1));
-        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], vertical_start_, vertical_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], horizontal_start_, horizontal_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->gts_common[1], vertical_start_, vertical_end_ - 1));
     }
     return 0;
 }
@@ -60,14 +60,14 @@ static GTS_NOINLINE int check_scalars(gts_program *self)
 {
     struct slots *const s = self->slots;
     GTS_TRY(check_bounds(self));
-    memcpy(s->checked, s, sizeof s->checked);
+    memcpy(s->gts_checked, s, sizeof s->gts_checked);
     return 0;
 }
 
 /* Whether a scalar has another value than when check_scalars() succeeded. */
 static inline bool has_new_scalar(const struct slots *s)
 {
-    return memcmp(s, s->checked, sizeof s->checked) != 0;
+    return memcmp(s, s->gts_checked, sizeof s->gts_checked) != 0;
 }
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
@@ -103,7 +103,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__vn_Edge_range_0 = (int32_t)array->origin[0];
     s->__vn_K_range_0 = (int32_t)array->origin[1];
     s->__vn_K_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
@@ -337,6 +337,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "d950e9dc1a6149b9ff58af3cf9fc748fb1bd6c1691ede3bd9b7ec466b469f388",
     .sdfg_digest = "5fb7943d08bcb241cf4e274ce578279004a211dfc8371bed6439cbf7629ee0f5",
+    .interface_digest = "b9960071d6b6b7c4854ba3a6e5980ea35ecc13e877029eaad8c45cf73cd59133",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -349,9 +350,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0e6d33912aadc92c5e7f424c5440cd2d2452f04d62bbd37b84bcc8f65291e501 */
+/* gtstub: sha256 of the text above: a6046492ba2113def0fa14e63dabc3c8ffcccc794f5c88cb46ae3f9f940e5f0f */

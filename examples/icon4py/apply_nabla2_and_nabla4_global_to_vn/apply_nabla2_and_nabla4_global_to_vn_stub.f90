@@ -55,40 +55,39 @@ module apply_nabla2_and_nabla4_global_to_vn_stub
             program, area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, vn, horizontal_start, &
             horizontal_end, vertical_start, vertical_end, bound_call, stat, errmsg &
             ) bind(c, name="apply_nabla2_and_nabla4_global_to_vn_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
             ! horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: area_edge(:)
+            real(c_double), pointer, intent(in) :: area_edge(:)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: kh_smag_e(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_e(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            real(c_double), pointer, intent(in) :: z_nabla2_e(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: z_nabla4_e2(:, :)
+            real(c_double), pointer, intent(in) :: z_nabla4_e2(:, :)
             ! float64 field on [K]; uses K vertical_start to vertical_end - 1 if horizontal_start < horizontal_end and
             ! vertical_start < vertical_end
-            real(c_double), intent(in) :: diff_multfac_vn(:)
+            real(c_double), pointer, intent(in) :: diff_multfac_vn(:)
             ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(inout) :: vn(:, :)
-            integer(c_int32_t), value :: horizontal_start    ! int32
-            integer(c_int32_t), value :: horizontal_end      ! int32
-            integer(c_int32_t), value :: vertical_start      ! int32
-            integer(c_int32_t), value :: vertical_end        ! int32
-            target :: area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, vn
+            real(c_double), pointer, intent(in) :: vn(:, :)
+            integer(c_int32_t), value :: horizontal_start             ! int32
+            integer(c_int32_t), value :: horizontal_end               ! int32
+            integer(c_int32_t), value :: vertical_start               ! int32
+            integer(c_int32_t), value :: vertical_end                 ! int32
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: d948aa69972d0fc3ae89b6c9bb51cce80e91825bd08f5b7b8316e541c88ed6fd
+! gtstub: sha256 of the text above: c6a4c0f7ca44ee9feef168ecd5d00766cb941d8e476864a2f6b22c50cb59067a

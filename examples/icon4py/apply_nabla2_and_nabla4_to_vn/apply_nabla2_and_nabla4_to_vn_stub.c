@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_to_vn_args arguments;
@@ -26,8 +26,8 @@ struct slots {
         __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride,
         __z_nabla4_e2_Edge_range_0, __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
     double nudgezone_diff;
-    gts_indices common[3]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[16]; /* the first members, as they were when check_scalars() succeeded */
+    gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
+    unsigned char gts_checked[16]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -39,8 +39,6 @@ static const gts_use USES[] = {
     {.axis_count = 6, .axes = (const gts_leaf_axis[]){{0, 0}, {1, 0}, {5, 0}, {6, 0}, {2, 0}, {3, 0}}},
     /* K of diff_multfac_vn, K of kh_smag_e, K of vn, K of z_nabla2_e, K of z_nabla4_e2 */
     {.axis_count = 5, .axes = (const gts_leaf_axis[]){{4, 0}, {1, 1}, {6, 1}, {2, 1}, {3, 1}}},
-    /* Edge of nudgecoeff_e */
-    {.axis_count = 1, .pads = true, .axes = (const gts_leaf_axis[]){{5, 0}}},
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
@@ -53,31 +51,25 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t vertical_start_ = s->vertical_start;
 
     if (horizontal_start_ < horizontal_end_ && vertical_start_ < vertical_end_) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], horizontal_start_, horizontal_end_ - 1));
-        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], vertical_start_, vertical_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], horizontal_start_, horizontal_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->gts_common[1], vertical_start_, vertical_end_ - 1));
     }
-    /* Results do not depend on these elements. */
-    if (horizontal_start_ < horizontal_end_) {
-        GTS_TRY(gts_check_indices(self, &USES[2], &s->common[2], horizontal_start_, horizontal_end_ - 1));
-    }
-    return gts_padding_is_needed(self);
+    return 0;
 }
 
 /* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
 static GTS_NOINLINE int check_scalars(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const int status = check_bounds(self);
-    if (status != 0)
-        return status;
-    memcpy(s->checked, s, sizeof s->checked);
+    GTS_TRY(check_bounds(self));
+    memcpy(s->gts_checked, s, sizeof s->gts_checked);
     return 0;
 }
 
 /* Whether a scalar has another value than when check_scalars() succeeded. */
 static inline bool has_new_scalar(const struct slots *s)
 {
-    return memcmp(s, s->checked, sizeof s->checked) != 0;
+    return memcmp(s, s->gts_checked, sizeof s->gts_checked) != 0;
 }
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
@@ -116,10 +108,8 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__vn_Edge_range_0 = (int32_t)array->origin[0];
     s->__vn_K_range_0 = (int32_t)array->origin[1];
     s->__vn_K_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
-    const int status = check_scalars(self);
-    if (status != 0)
-        return status;
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
+    GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
 }
@@ -211,9 +201,7 @@ static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 
 static int run(gts_program *self)
 {
-    const int status = prepare(self);
-    if (GTS_UNLIKELY(status != 0))
-        return status < 0 ? -1 : gts_run_padded(self);
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -368,6 +356,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "f4b388c7203c0fbc3a9b34628eeae9f69a122dddd1be6eedd63145b6b7297d38",
     .sdfg_digest = "ab5a949d60ceeb61c5e391b825c90bf3f566719480c6de716eca8a249f3737ff",
+    .interface_digest = "b32e33a0d76a9fa00006639fc05589942290ae18801c2d1f51e940a66319ad16",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -380,9 +369,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 75e7ca1b0ae7deefaaa6cb85c23dd02044c62a8f26958b5b108287f336aa0c69 */
+/* gtstub: sha256 of the text above: a6e3bd2055083f8f8f51512d73a969b9b32cbf8de34ae0eea21a4656eea71b56 */

@@ -40,8 +40,7 @@ module apply_nabla2_and_nabla4_to_vn_stub
             ! vertical_start < vertical_end
             real(c_double), intent(in) :: diff_multfac_vn(:)
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
-            ! horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end
+            ! horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: nudgecoeff_e(:)
             ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
@@ -60,45 +59,43 @@ module apply_nabla2_and_nabla4_to_vn_stub
             program, area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, nudgecoeff_e, vn, nudgezone_diff, &
             horizontal_start, horizontal_end, vertical_start, vertical_end, bound_call, stat, errmsg &
             ) bind(c, name="apply_nabla2_and_nabla4_to_vn_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
             ! horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: area_edge(:)
+            real(c_double), pointer, intent(in) :: area_edge(:)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: kh_smag_e(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_e(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            real(c_double), pointer, intent(in) :: z_nabla2_e(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: z_nabla4_e2(:, :)
+            real(c_double), pointer, intent(in) :: z_nabla4_e2(:, :)
             ! float64 field on [K]; uses K vertical_start to vertical_end - 1 if horizontal_start < horizontal_end and
             ! vertical_start < vertical_end
-            real(c_double), intent(in) :: diff_multfac_vn(:)
+            real(c_double), pointer, intent(in) :: diff_multfac_vn(:)
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
-            ! horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end
-            real(c_double), intent(in) :: nudgecoeff_e(:)
+            ! horizontal_end and vertical_start < vertical_end
+            real(c_double), pointer, intent(in) :: nudgecoeff_e(:)
             ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(inout) :: vn(:, :)
-            real(c_double), value :: nudgezone_diff          ! float64
-            integer(c_int32_t), value :: horizontal_start    ! int32
-            integer(c_int32_t), value :: horizontal_end      ! int32
-            integer(c_int32_t), value :: vertical_start      ! int32
-            integer(c_int32_t), value :: vertical_end        ! int32
-            target :: area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, nudgecoeff_e, vn
+            real(c_double), pointer, intent(in) :: vn(:, :)
+            real(c_double), value :: nudgezone_diff                   ! float64
+            integer(c_int32_t), value :: horizontal_start             ! int32
+            integer(c_int32_t), value :: horizontal_end               ! int32
+            integer(c_int32_t), value :: vertical_start               ! int32
+            integer(c_int32_t), value :: vertical_end                 ! int32
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 0a306fe4ffe76f518102d1289ad2dcd94c147bf269cb7e33784d7c01945358b6
+! gtstub: sha256 of the text above: 8fcea10f379d6842dc0bc3fdc4129894ee0edc74a06d8c63da76bde2d4a963f3

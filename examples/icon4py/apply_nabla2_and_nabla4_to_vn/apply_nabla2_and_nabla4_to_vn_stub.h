@@ -37,8 +37,7 @@ struct apply_nabla2_and_nabla4_to_vn_args {
         horizontal_end and vertical_start < vertical_end */
     gts_array diff_multfac_vn;
     /** nudgecoeff_e: float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if
-        horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-        horizontal_end - 1 if horizontal_start < horizontal_end */
+        horizontal_start < horizontal_end and vertical_start < vertical_end */
     gts_array nudgecoeff_e;
     /** vn: float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
         horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end - 1
@@ -66,4 +65,4 @@ GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: e94310c173b4b87b939bef87cbf5100e6f99640600d13712d83b9c7d630dc5a2 */
+/* gtstub: sha256 of the text above: ccd374f5f186379d8c0f7b9853299c3bdae629deba1171e34affc89c67d48de5 */

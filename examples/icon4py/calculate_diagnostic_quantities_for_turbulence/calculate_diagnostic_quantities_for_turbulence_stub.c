@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
@@ -27,6 +27,7 @@ struct slots {
         __geofac_div_Cell_range_0, __gt_conn_C2E_neighbor_stride, __hdef_ic_Cell_range_0, __hdef_ic_K_range_0,
         __hdef_ic_K_stride, __kh_smag_ec_Edge_range_0, __kh_smag_ec_K_range_0, __kh_smag_ec_K_stride, __vn_Edge_range_0,
         __vn_K_range_0, __vn_K_stride, __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -44,6 +45,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -202,6 +204,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -232,7 +247,8 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -298,7 +314,7 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -333,6 +349,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "b06f610823e0a098cc2801780b1d4abb04b0fe84655c7365f71b71a12a399031",
     .sdfg_digest = "45b5ed45a987a911d47941a0c3a38e3443397b4e7f6e2d45719618c47625d82e",
+    .interface_digest = "13119f6d3b43948c60b0d580b599f37fa8dff033513018677829294d505f6717",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -340,14 +357,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 88138606a1914882fd49743a4742335109fa761dfcb0f56de06a6f14004c7e85 */
+/* gtstub: sha256 of the text above: 3a41bf6b506a3bff3eaa7c714b4c1c1c93bf443b33882c7f83e9a758f6864517 */

@@ -51,7 +51,7 @@ module calculate_diagnostic_quantities_for_turbulence_stub
             program, kh_smag_ec, vn, e_bln_c_s, geofac_div, diff_multfac_smag, wgtfac_c, div_ic, hdef_ic, gt_conn_C2E, &
             bound_call, stat, errmsg &
             ) bind(c, name="calculate_diagnostic_quantities_for_turbulence_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   horizontal_start = 0
             !   horizontal_end = 18
@@ -60,27 +60,26 @@ module calculate_diagnostic_quantities_for_turbulence_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: kh_smag_ec(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_ec(:, :)
             ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: vn(:, :)
+            real(c_double), pointer, intent(in) :: vn(:, :)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            real(c_double), pointer, intent(in) :: e_bln_c_s(:, :)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_div(:, :)
-            real(c_double), intent(in) :: diff_multfac_smag(:)  ! float64 field on [K]; uses K 0 to 9
+            real(c_double), pointer, intent(in) :: geofac_div(:, :)
+            real(c_double), pointer, intent(in) :: diff_multfac_smag(:)  ! float64 field on [K]; uses K 0 to 9
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: wgtfac_c(:, :)
+            real(c_double), pointer, intent(in) :: wgtfac_c(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(inout) :: div_ic(:, :)
+            real(c_double), pointer, intent(in) :: div_ic(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(inout) :: hdef_ic(:, :)
+            real(c_double), pointer, intent(in) :: hdef_ic(:, :)
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            target :: kh_smag_ec, vn, e_bln_c_s, geofac_div, diff_multfac_smag, wgtfac_c, div_ic, hdef_ic, gt_conn_C2E
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c9981af3391296d1f6edaa72379bf66ee43cb2abcd1a1f61b3269489b3a2c071
+! gtstub: sha256 of the text above: 70ea4ba72126fc35d38592092db104f4d1e8e11a94cc6c450d639b8409664b2f

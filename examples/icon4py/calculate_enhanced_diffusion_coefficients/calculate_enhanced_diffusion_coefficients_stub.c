@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_enhanced_diffusion_coefficients_args arguments;
@@ -24,6 +24,7 @@ struct slots {
     int32_t __gt_conn_C2E2C_neighbor_stride, __gt_conn_E2C_neighbor_stride, __kh_smag_e_Edge_range_0,
         __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __theta_ref_mc_Cell_range_0, __theta_ref_mc_K_range_0,
         __theta_ref_mc_K_stride, __theta_v_Cell_range_0, __theta_v_K_range_0, __theta_v_K_stride;
+    gts_samples gts_tables[2]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -44,6 +45,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
     GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -168,6 +170,20 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    difference |= gts_differ_samples(&s->gts_tables[1]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -194,7 +210,8 @@ GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *self,
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -260,7 +277,7 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -294,6 +311,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "e020eed937ff131fb063c9423b025bebb2dc605b1f67a229cdcc23db762b85c5",
     .sdfg_digest = "0232a13b217a482f7dfa82073ce5ac302b39f560bb1f256154d37cdf64874ff8",
+    .interface_digest = "8a356a551620f8a278cd4e5cdfafb5138dfa11425a18538c232099f1efe46c82",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -301,14 +319,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 2,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c7da427e8469f997027355258f45673c08d2d0ea77a633c4f78e2b34183042b9 */
+/* gtstub: sha256 of the text above: 0d3339767426ef3b62e8601458080b6c4ae9db8a54249310eb4feea3a96ba077 */

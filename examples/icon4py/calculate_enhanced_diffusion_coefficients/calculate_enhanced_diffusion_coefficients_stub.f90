@@ -44,7 +44,7 @@ module calculate_enhanced_diffusion_coefficients_stub
         subroutine calculate_enhanced_diffusion_coefficients_bind( &
             program, theta_v, theta_ref_mc, kh_smag_e, gt_conn_C2E2C, gt_conn_E2C, bound_call, stat, errmsg &
             ) bind(c, name="calculate_enhanced_diffusion_coefficients_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   thresh_tdiff = -5.0
             !   smallest_vpfloat = 2.220446049250313e-16
@@ -55,20 +55,19 @@ module calculate_enhanced_diffusion_coefficients_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 8 to 9; uses Cell as in C2E2C
-            real(c_double), intent(in) :: theta_v(:, :)
+            real(c_double), pointer, intent(in) :: theta_v(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 8 to 9; uses Cell as in C2E2C
-            real(c_double), intent(in) :: theta_ref_mc(:, :)
+            real(c_double), pointer, intent(in) :: theta_ref_mc(:, :)
             ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 8 to 9
-            real(c_double), intent(inout) :: kh_smag_e(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_e(:, :)
             ! C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E2C(:, :)
             ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
-            target :: theta_v, theta_ref_mc, kh_smag_e, gt_conn_C2E2C, gt_conn_E2C
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 8107d5e5f480e68dfd36e41204c45aca1f89289b82a878853960f2dd686083ce
+! gtstub: sha256 of the text above: e5c35631b382301309e598b7c7dd29f2cf06e168d9e520deede8589d0f0d0cd6

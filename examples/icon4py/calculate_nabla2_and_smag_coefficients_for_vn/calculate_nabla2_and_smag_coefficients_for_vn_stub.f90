@@ -66,7 +66,7 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
             v_vert, primal_normal_vert_x, primal_normal_vert_y, dual_normal_vert_x, dual_normal_vert_y, vn, &
             smag_limit, kh_smag_e, kh_smag_ec, z_nabla2_e, smag_offset, gt_conn_E2C2V, bound_call, stat, errmsg &
             ) bind(c, name="calculate_nabla2_and_smag_coefficients_for_vn_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   horizontal_start = 0
             !   horizontal_end = 27
@@ -74,43 +74,41 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: diff_multfac_smag(:)       ! float64 field on [K]; uses K 0 to 9
-            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: diff_multfac_smag(:)       ! float64 field on [K]; uses K 0 to 9
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            real(c_double), pointer, intent(in) :: tangent_orientation(:)
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_vert_vert_length(:)
+            real(c_double), pointer, intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: inv_vert_vert_length(:)
             ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
-            real(c_double), intent(in) :: u_vert(:, :)
+            real(c_double), pointer, intent(in) :: u_vert(:, :)
             ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
-            real(c_double), intent(in) :: v_vert(:, :)
+            real(c_double), pointer, intent(in) :: v_vert(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: primal_normal_vert_x(:, :)
+            real(c_double), pointer, intent(in) :: primal_normal_vert_x(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: primal_normal_vert_y(:, :)
+            real(c_double), pointer, intent(in) :: primal_normal_vert_y(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: dual_normal_vert_x(:, :)
+            real(c_double), pointer, intent(in) :: dual_normal_vert_x(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: dual_normal_vert_y(:, :)
+            real(c_double), pointer, intent(in) :: dual_normal_vert_y(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(in) :: vn(:, :)
-            real(c_double), intent(in) :: smag_limit(:)              ! float64 field on [K]; uses K 0 to 9
+            real(c_double), pointer, intent(in) :: vn(:, :)
+            real(c_double), pointer, intent(in) :: smag_limit(:)              ! float64 field on [K]; uses K 0 to 9
             ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(inout) :: kh_smag_e(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_e(:, :)
             ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(inout) :: kh_smag_ec(:, :)
+            real(c_double), pointer, intent(in) :: kh_smag_ec(:, :)
             ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(inout) :: z_nabla2_e(:, :)
-            real(c_double), value :: smag_offset                     ! float64
+            real(c_double), pointer, intent(in) :: z_nabla2_e(:, :)
+            real(c_double), value :: smag_offset                              ! float64
             ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
-            target :: diff_multfac_smag, tangent_orientation, inv_primal_edge_length, inv_vert_vert_length, u_vert, &
-            v_vert, primal_normal_vert_x, primal_normal_vert_y, dual_normal_vert_x, dual_normal_vert_y, vn, &
-            smag_limit, kh_smag_e, kh_smag_ec, z_nabla2_e, gt_conn_E2C2V
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C2V(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: f3b2910c25e14982dce81ab4c3ae931fcd51cd7087f90ebb42b225f4c88cee88
+! gtstub: sha256 of the text above: df384bc58e7276ed924c38a84db255dab5994259e4cdaf02de88ee5e0d61e9f8

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla4_args arguments;
@@ -29,8 +29,9 @@ struct slots {
         __u_vert_K_stride, __u_vert_Vertex_range_0, __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0,
         __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
-    gts_indices common[3]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[16]; /* the first members, as they were when check_scalars() succeeded */
+    gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
+    unsigned char gts_checked[16]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -50,9 +51,6 @@ static const gts_use USES[] = {
     {.axis_count = 7, .axes = (const gts_leaf_axis[]){{12, 0}, {6, 0}, {5, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}}},
     /* K of u_vert, K of v_vert, K of z_nabla2_e, K of z_nabla4_e2 */
     {.axis_count = 4, .axes = (const gts_leaf_axis[]){{0, 1}, {1, 1}, {4, 1}, {7, 1}}},
-    /* Edge of inv_primal_edge_length, Edge of inv_vert_vert_length, Edge of primal_normal_vert_v1,
-       Edge of primal_normal_vert_v2 */
-    {.axis_count = 4, .pads = true, .axes = (const gts_leaf_axis[]){{6, 0}, {5, 0}, {2, 0}, {3, 0}}},
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
@@ -65,35 +63,30 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t vertical_start_ = s->vertical_start;
 
     if (horizontal_start_ < horizontal_end_ && vertical_start_ < vertical_end_) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], horizontal_start_, horizontal_end_ - 1));
-        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], vertical_start_, vertical_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], horizontal_start_, horizontal_end_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->gts_common[1], vertical_start_, vertical_end_ - 1));
         GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ horizontal_start_, horizontal_end_ - 1, /* plus */ 0,
                                 /* size */ 0)); /* E2C2V */
         GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ horizontal_start_, horizontal_end_ - 1, /* plus */ 0,
                                 /* size */ 0)); /* E2C2V */
     }
-    /* Results do not depend on these elements. */
-    if (horizontal_start_ < horizontal_end_) {
-        GTS_TRY(gts_check_indices(self, &USES[2], &s->common[2], horizontal_start_, horizontal_end_ - 1));
-    }
-    return gts_padding_is_needed(self);
+    gts_end_tables(self);
+    return 0;
 }
 
 /* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
 static GTS_NOINLINE int check_scalars(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const int status = check_bounds(self);
-    if (status != 0)
-        return status;
-    memcpy(s->checked, s, sizeof s->checked);
+    GTS_TRY(check_bounds(self));
+    memcpy(s->gts_checked, s, sizeof s->gts_checked);
     return 0;
 }
 
 /* Whether a scalar has another value than when check_scalars() succeeded. */
 static inline bool has_new_scalar(const struct slots *s)
 {
-    return memcmp(s, s->checked, sizeof s->checked) != 0;
+    return memcmp(s, s->gts_checked, sizeof s->gts_checked) != 0;
 }
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
@@ -139,10 +132,8 @@ static GTS_NOINLINE int fill(gts_program *self)
     array = gts_array_of(self, 12); /* E2C2V */
     s->gt_conn_E2C2V = array->data;
     s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
-    const int status = check_scalars(self);
-    if (status != 0)
-        return status;
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
+    GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
 }
@@ -247,9 +238,7 @@ static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 
 static int run(gts_program *self)
 {
-    const int status = prepare(self);
-    if (GTS_UNLIKELY(status != 0))
-        return status < 0 ? -1 : gts_run_padded(self);
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -259,6 +248,19 @@ static int run(gts_program *self)
         s->primal_normal_vert_v1, s->primal_normal_vert_v2, s->u_vert, s->v_vert, s->z_nabla2_e, s->z_nabla4_e2,
         INIT_ARGUMENTS());
     return 0;
+}
+
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -291,7 +293,8 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -366,7 +369,7 @@ GTS_EXPORT void calculate_nabla4_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -413,6 +416,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "be1cf86b9e2aac47edcadeb9335f03e6b4808303b004753b60ca3df0ff3c06a5",
     .sdfg_digest = "95435208cebb334809f092cc6773e6bfbf44685d20e29c67e4c33c5f1c4765de",
+    .interface_digest = "7dd8ff492ff9a9f2fc1d59cf65b1ed576df83ec7d7b5a6b0169ee22f9eddc25b",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -420,14 +424,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 873560fbf2e19d2b5b5179496589ac86ac83d75bf166ba66008eeb92111d02bf */
+/* gtstub: sha256 of the text above: ad3de53b1da8d719fce25571ce14ce77cffb2d0097880a1ce68b6f41d1bf8ec7 */

@@ -31,24 +31,20 @@ module calculate_nabla4_stub
             ! horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: v_vert(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-            ! horizontal_end - 1 if horizontal_start < horizontal_end
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-            ! horizontal_end - 1 if horizontal_start < horizontal_end
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: z_nabla2_e(:, :)
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
-            ! horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end
+            ! horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: inv_vert_vert_length(:)
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
-            ! horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end
+            ! horizontal_end and vertical_start < vertical_end
             real(c_double), intent(in) :: inv_primal_edge_length(:)
             ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
@@ -71,55 +67,49 @@ module calculate_nabla4_stub
             inv_primal_edge_length, z_nabla4_e2, horizontal_start, horizontal_end, vertical_start, vertical_end, &
             gt_conn_E2C2V, bound_call, stat, errmsg &
             ) bind(c, name="calculate_nabla4_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Vertex (stride 1), K]; uses K vertical_start to vertical_end - 1 if horizontal_start <
             ! horizontal_end and vertical_start < vertical_end; uses Vertex as in E2C2V if horizontal_start <
             ! horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: u_vert(:, :)
+            real(c_double), pointer, intent(in) :: u_vert(:, :)
             ! float64 field on [Vertex (stride 1), K]; uses K vertical_start to vertical_end - 1 if horizontal_start <
             ! horizontal_end and vertical_start < vertical_end; uses Vertex as in E2C2V if horizontal_start <
             ! horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: v_vert(:, :)
+            real(c_double), pointer, intent(in) :: v_vert(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-            ! horizontal_end - 1 if horizontal_start < horizontal_end
-            real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), pointer, intent(in) :: primal_normal_vert_v1(:, :)
             ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-            ! horizontal_end - 1 if horizontal_start < horizontal_end
-            real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), pointer, intent(in) :: primal_normal_vert_v2(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            real(c_double), pointer, intent(in) :: z_nabla2_e(:, :)
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
-            ! horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end
-            real(c_double), intent(in) :: inv_vert_vert_length(:)
+            ! horizontal_end and vertical_start < vertical_end
+            real(c_double), pointer, intent(in) :: inv_vert_vert_length(:)
             ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
-            ! horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to horizontal_end - 1 if
-            ! horizontal_start < horizontal_end
-            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! horizontal_end and vertical_start < vertical_end
+            real(c_double), pointer, intent(in) :: inv_primal_edge_length(:)
             ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
             ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
             ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
-            real(c_double), intent(inout) :: z_nabla4_e2(:, :)
-            integer(c_int32_t), value :: horizontal_start             ! int32
-            integer(c_int32_t), value :: horizontal_end               ! int32
-            integer(c_int32_t), value :: vertical_start               ! int32
-            integer(c_int32_t), value :: vertical_end                 ! int32
+            real(c_double), pointer, intent(in) :: z_nabla4_e2(:, :)
+            integer(c_int32_t), value :: horizontal_start                      ! int32
+            integer(c_int32_t), value :: horizontal_end                        ! int32
+            integer(c_int32_t), value :: vertical_start                        ! int32
+            integer(c_int32_t), value :: vertical_end                          ! int32
             ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]; uses Edge
             ! horizontal_start to horizontal_end - 1 if horizontal_start < horizontal_end and vertical_start <
             ! vertical_end
-            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
-            target :: u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
-            inv_primal_edge_length, z_nabla4_e2, gt_conn_E2C2V
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C2V(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: d9d62af5348a68913adc08bc71eda12d824bf395f84652d57f8d4bf12a8aae5c
+! gtstub: sha256 of the text above: 66e235142ac57ba321926fa8cb2bd17952e5d8f1ee41cc28c17b867f7d67c564

@@ -27,24 +27,20 @@ struct calculate_nabla4_args {
         and vertical_start < vertical_end */
     gts_array v_vert;
     /** primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to
-        horizontal_end - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge
-        horizontal_start to horizontal_end - 1 if horizontal_start < horizontal_end */
+        horizontal_end - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end */
     gts_array primal_normal_vert_v1;
     /** primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to
-        horizontal_end - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge
-        horizontal_start to horizontal_end - 1 if horizontal_start < horizontal_end */
+        horizontal_end - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end */
     gts_array primal_normal_vert_v2;
     /** z_nabla2_e: float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
         horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end - 1
         if horizontal_start < horizontal_end and vertical_start < vertical_end */
     gts_array z_nabla2_e;
     /** inv_vert_vert_length: float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if
-        horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-        horizontal_end - 1 if horizontal_start < horizontal_end */
+        horizontal_start < horizontal_end and vertical_start < vertical_end */
     gts_array inv_vert_vert_length;
     /** inv_primal_edge_length: float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if
-        horizontal_start < horizontal_end and vertical_start < vertical_end; uses Edge horizontal_start to
-        horizontal_end - 1 if horizontal_start < horizontal_end */
+        horizontal_start < horizontal_end and vertical_start < vertical_end */
     gts_array inv_primal_edge_length;
     /** z_nabla4_e2: float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
         horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end - 1
@@ -73,4 +69,4 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *program, const struct calculat
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 2854558625bef25fe3f0a1bd7b0b3810a573d4c22427a13d4aaf4ba9d4652e9d */
+/* gtstub: sha256 of the text above: e5cefc7be2fab220755b7e79efd9baa2248d2736a50bb3672c60815970f3600d */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_corrector_args arguments;
@@ -45,6 +45,7 @@ struct slots {
         __vertical_wind_advective_tendency_K_stride, __vn_on_half_levels_Edge_range_0, __vn_on_half_levels_K_range_0,
         __vn_on_half_levels_K_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride;
     double cfl_w_limit, dtime, scalfac_exdiff;
+    gts_samples gts_tables[5]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -71,6 +72,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
     GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
     GTS_TRY(gts_check_table(self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -383,6 +385,23 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    difference |= gts_differ_samples(&s->gts_tables[1]);
+    difference |= gts_differ_samples(&s->gts_tables[2]);
+    difference |= gts_differ_samples(&s->gts_tables[3]);
+    difference |= gts_differ_samples(&s->gts_tables[4]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -427,7 +446,8 @@ GTS_EXPORT int compute_advection_in_corrector_call(gts_program *self, const argu
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -535,7 +555,7 @@ GTS_EXPORT void compute_advection_in_corrector_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -585,6 +605,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "1fd1ac20b030826a9326319ac1217ad797e184ed83234ed2e430f18d9191f971",
     .sdfg_digest = "23fa251a39d20295a0277b47044215d139785c085f7066f7cbefd5f09c627a94",
+    .interface_digest = "53c469be571b979b33fe046762365ccaa1a1c22ed1fd23506c6a1cd22de7df09",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -592,14 +613,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 5,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dc16a684eac3fc613e649ff072563c85283cf1b5da53a10ed0f21aa29180dd85 */
+/* gtstub: sha256 of the text above: b3f88c69ff8bedf18df624146d4ee5144bf70d919e4477d28db806f423878b02 */

@@ -91,7 +91,7 @@ module compute_advection_in_corrector_stub
             scalfac_exdiff, cfl_w_limit, dtime, gt_conn_C2E, gt_conn_C2E2CO, gt_conn_E2C, gt_conn_E2V, gt_conn_V2C, &
             bound_call, stat, errmsg &
             ) bind(c, name="compute_advection_in_corrector_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   end_index_of_damping_layer = 3
             !   horizontal_start = 0
@@ -101,62 +101,58 @@ module compute_advection_in_corrector_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: vertical_wind_advective_tendency(:, :)
+            real(c_double), pointer, intent(in) :: vertical_wind_advective_tendency(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: vertical_cfl(:, :)
+            real(c_double), pointer, intent(in) :: vertical_cfl(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 10; uses Cell as in C2E2CO; uses
             ! Cell as in E2C; uses Cell as in V2C
-            real(c_double), intent(in) :: w(:, :)
+            real(c_double), pointer, intent(in) :: w(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 1 to 9
-            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: tangential_wind_on_half_levels(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 1 to 9
-            real(c_double), intent(in) :: vn_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: vn_on_half_levels(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: coeff1_dwdz(:, :)
+            real(c_double), pointer, intent(in) :: coeff1_dwdz(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: coeff2_dwdz(:, :)
+            real(c_double), pointer, intent(in) :: coeff2_dwdz(:, :)
             ! float64 field on [Vertex (stride 1), V2C (size 6)]; uses Vertex 0 to 8
-            real(c_double), intent(in) :: c_intp(:, :)
+            real(c_double), pointer, intent(in) :: c_intp(:, :)
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            real(c_double), pointer, intent(in) :: inv_dual_edge_length(:)
             ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: inv_primal_edge_length(:)
-            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: tangent_orientation(:)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            real(c_double), pointer, intent(in) :: e_bln_c_s(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: ddqz_z_half(:, :)
-            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), pointer, intent(in) :: ddqz_z_half(:, :)
+            real(c_double), pointer, intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
             ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_n2s(:, :)
-            logical(c_bool), intent(in) :: owner_mask(:) ! bool field on [Cell (stride 1)]; uses Cell 0 to 17
-            real(c_double), value :: scalfac_exdiff                                                   ! float64
-            real(c_double), value :: cfl_w_limit                                                      ! float64
-            real(c_double), value :: dtime                                                            ! float64
+            real(c_double), pointer, intent(in) :: geofac_n2s(:, :)
+            logical(c_bool), pointer, intent(in) :: owner_mask(:) ! bool field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), value :: scalfac_exdiff                                                         ! float64
+            real(c_double), value :: cfl_w_limit                                                            ! float64
+            real(c_double), value :: dtime                                                                  ! float64
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E(:, :)
             ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]; uses Cell 0 to
             ! 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E2CO(:, :)
             ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C(:, :)
             ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2V(:, :)
             ! V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)]; uses Vertex 0 to 8
-            integer(c_int32_t), intent(in) :: gt_conn_V2C(:, :)
-            target :: vertical_wind_advective_tendency, contravariant_corrected_w_at_cells_on_model_levels, &
-            vertical_cfl, w, tangential_wind_on_half_levels, vn_on_half_levels, &
-            contravariant_correction_at_cells_on_half_levels, coeff1_dwdz, coeff2_dwdz, c_intp, inv_dual_edge_length, &
-            inv_primal_edge_length, tangent_orientation, e_bln_c_s, ddqz_z_half, area, geofac_n2s, owner_mask, &
-            gt_conn_C2E, gt_conn_C2E2CO, gt_conn_E2C, gt_conn_E2V, gt_conn_V2C
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_V2C(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 942924660024634841913c5cfb3f2727023df504f70dcadbf8eebafcec10ccc4
+! gtstub: sha256 of the text above: 10c0606591804a56574186d067b38f2936494c1902e5930b07ce416abac84069

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_f_args arguments;
@@ -38,6 +38,7 @@ struct slots {
         __tangential_wind_Edge_range_0, __tangential_wind_K_range_0, __tangential_wind_K_stride, __vn_Edge_range_0,
         __vn_K_range_0, __vn_K_stride, __vn_on_half_levels_Edge_range_0, __vn_on_half_levels_K_range_0,
         __vn_on_half_levels_K_stride;
+    gts_samples gts_tables[4]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -64,6 +65,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
     GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
     GTS_TRY(gts_check_table(self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -332,6 +334,22 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    difference |= gts_differ_samples(&s->gts_tables[1]);
+    difference |= gts_differ_samples(&s->gts_tables[2]);
+    difference |= gts_differ_samples(&s->gts_tables[3]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -373,7 +391,8 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *self
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -468,7 +487,7 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -508,6 +527,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "b99e705d541a9a69dc67492c73f68a3217547cbf1dd4523d45e94b0d68e3ca1a",
     .sdfg_digest = "c22d072830309c1008a71ba5ceacef31b9f43808d72d37af54a911260b90c72b",
+    .interface_digest = "c45b366c301af7588ab156b15fc14a30265c97740db23571f72cbe45a7463421",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -515,14 +535,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 4,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 348ae64899ae09dff74fbe91fcb6b417ff61e131569609a07985a6d6a097d0c6 */
+/* gtstub: sha256 of the text above: 1b980f3a34aa1c8df530381fe25559e254acd3d3ae54f1da2cf3bfb0392b4379 */

@@ -77,7 +77,7 @@ module compute_advection_in_horizontal_momentum_f_stub
             tangent_orientation, inv_primal_edge_length, geofac_grdiv, gt_conn_C2E, gt_conn_E2C, gt_conn_E2V, &
             gt_conn_V2E, bound_call, stat, errmsg &
             ) bind(c, name="compute_advection_in_horizontal_momentum_f_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   apply_extra_diffusion_on_vn = False
             !   end_index_of_damping_layer = 3
@@ -88,49 +88,46 @@ module compute_advection_in_horizontal_momentum_f_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(inout) :: normal_wind_advective_tendency(:, :)
+            real(c_double), pointer, intent(in) :: normal_wind_advective_tendency(:, :)
             ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in V2E
-            real(c_double), intent(in) :: vn(:, :)
+            real(c_double), pointer, intent(in) :: vn(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(in) :: tangential_wind(:, :)
-            real(c_double), intent(in) :: coriolis_frequency(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: tangential_wind(:, :)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), pointer, intent(in) :: coriolis_frequency(:)
             ! float64 field on [Cell (stride 1), K]; uses K 0 to 9; uses Cell as in E2C
-            real(c_double), intent(in) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 10
-            real(c_double), intent(in) :: vn_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: vn_on_half_levels(:, :)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            real(c_double), pointer, intent(in) :: e_bln_c_s(:, :)
             ! float64 field on [Vertex (stride 1), V2E (size 6)]; uses Vertex 0 to 8
-            real(c_double), intent(in) :: geofac_rot(:, :)
+            real(c_double), pointer, intent(in) :: geofac_rot(:, :)
             ! float64 field on [Edge (stride 1), E2C (size 2)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: coeff_gradekin(:, :)
+            real(c_double), pointer, intent(in) :: coeff_gradekin(:, :)
             ! float64 field on [Edge (stride 1), E2C (size 2)]; uses Edge 0 to 26
-            real(c_double), intent(in) :: c_lin_e(:, :)
+            real(c_double), pointer, intent(in) :: c_lin_e(:, :)
             ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
-            real(c_double), intent(in) :: ddqz_z_full_e(:, :)
-            real(c_double), intent(in) :: area_edge(:) ! float64 field on [Edge (stride 1)]
-            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]
-            real(c_double), intent(in) :: inv_primal_edge_length(:) ! float64 field on [Edge (stride 1)]
-            real(c_double), intent(in) :: geofac_grdiv(:, :) ! float64 field on [Edge (stride 1), E2C2EO (size 5)]
+            real(c_double), pointer, intent(in) :: ddqz_z_full_e(:, :)
+            real(c_double), pointer, intent(in) :: area_edge(:) ! float64 field on [Edge (stride 1)]
+            real(c_double), pointer, intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]
+            real(c_double), pointer, intent(in) :: inv_primal_edge_length(:) ! float64 field on [Edge (stride 1)]
+            ! float64 field on [Edge (stride 1), E2C2EO (size 5)]
+            real(c_double), pointer, intent(in) :: geofac_grdiv(:, :)
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E(:, :)
             ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2C(:, :)
             ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]; uses Edge 0 to 26
-            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2V(:, :)
             ! V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)]; uses Vertex 0 to 8
-            integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :)
-            target :: normal_wind_advective_tendency, vn, horizontal_kinetic_energy_at_edges_on_model_levels, &
-            tangential_wind, coriolis_frequency, contravariant_corrected_w_at_cells_on_model_levels, &
-            vn_on_half_levels, e_bln_c_s, geofac_rot, coeff_gradekin, c_lin_e, ddqz_z_full_e, area_edge, &
-            tangent_orientation, inv_primal_edge_length, geofac_grdiv, gt_conn_C2E, gt_conn_E2C, gt_conn_E2V, &
-            gt_conn_V2E
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_V2E(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 1206a56701ef91568586084203fa9c55d9be340e7807556953e4daada4a1237e
+! gtstub: sha256 of the text above: 374716cfd35d06fe697fa88bfd1c20ba3a04a474c2c714f5ea210306e9664b92

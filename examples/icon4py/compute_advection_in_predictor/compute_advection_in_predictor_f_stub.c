@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_f_args arguments;
@@ -47,6 +47,7 @@ struct slots {
         __vertical_wind_advective_tendency_K_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride,
         __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride;
     double cfl_w_limit, dtime, scalfac_exdiff;
+    gts_samples gts_tables[2]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -67,6 +68,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -344,6 +346,20 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    difference |= gts_differ_samples(&s->gts_tables[1]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -382,7 +398,8 @@ GTS_EXPORT int compute_advection_in_predictor_f_call(gts_program *self, const ar
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -476,7 +493,7 @@ GTS_EXPORT void compute_advection_in_predictor_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -525,6 +542,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "e54f35cf526cff268166364ebf53a1bc2dbf540e8a15a9f4406281377a178b25",
     .sdfg_digest = "a45c90b716d99e6d0f71755df63d5a22a2d5a1dfd753331089dcbb4be5390f7a",
+    .interface_digest = "a7359f28a932b51753520d007a449fe7740be30b8b89864ad14e5cab6e8f5c5e",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -532,14 +550,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 2,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1ee288fdfa54ce610816eacf51087fce3e78d71ecee24ceeda4a1dfa9189eeb9 */
+/* gtstub: sha256 of the text above: d9aaa5124758f88ea0d6660feff2e04a88069bfc58f1dd650ec8d1594d3ac60a */

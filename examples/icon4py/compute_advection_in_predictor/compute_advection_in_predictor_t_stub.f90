@@ -71,7 +71,7 @@ module compute_advection_in_predictor_t_stub
             coeff1_dwdz, coeff2_dwdz, e_bln_c_s, wgtfac_c, ddqz_z_half, area, geofac_n2s, owner_mask, cfl_w_limit, &
             dtime, gt_conn_C2E, bound_call, stat, errmsg &
             ) bind(c, name="compute_advection_in_predictor_t_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   skip_compute_predictor_vertical_advection = True
             !   nflatlev = 2
@@ -83,41 +83,39 @@ module compute_advection_in_predictor_t_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: contravariant_correction_at_cells_on_half_levels(:, :)
-            real(c_double), intent(in) :: vertical_wind_advective_tendency(:, :) ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: vertical_wind_advective_tendency(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: vertical_cfl(:, :)
+            real(c_double), pointer, intent(in) :: vertical_cfl(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: w(:, :)
+            real(c_double), pointer, intent(in) :: w(:, :)
             ! float64 field on [Edge (stride 1), K]
-            real(c_double), intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
             ! float64 field on [Edge (stride 1), K]; uses K 2 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)
-            real(c_double), intent(in) :: coeff1_dwdz(:, :) ! float64 field on [Cell (stride 1), K]
-            real(c_double), intent(in) :: coeff2_dwdz(:, :) ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: coeff1_dwdz(:, :) ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: coeff2_dwdz(:, :) ! float64 field on [Cell (stride 1), K]
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            real(c_double), pointer, intent(in) :: e_bln_c_s(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 3 to 9
-            real(c_double), intent(in) :: wgtfac_c(:, :)
+            real(c_double), pointer, intent(in) :: wgtfac_c(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 2 to 6
-            real(c_double), intent(in) :: ddqz_z_half(:, :)
-            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]
-            real(c_double), intent(in) :: geofac_n2s(:, :) ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
-            logical(c_bool), intent(in) :: owner_mask(:) ! bool field on [Cell (stride 1)]
-            real(c_double), value :: cfl_w_limit                                                      ! float64
-            real(c_double), value :: dtime                                                            ! float64
+            real(c_double), pointer, intent(in) :: ddqz_z_half(:, :)
+            real(c_double), pointer, intent(in) :: area(:) ! float64 field on [Cell (stride 1)]
+            ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
+            real(c_double), pointer, intent(in) :: geofac_n2s(:, :)
+            logical(c_bool), pointer, intent(in) :: owner_mask(:) ! bool field on [Cell (stride 1)]
+            real(c_double), value :: cfl_w_limit                                                            ! float64
+            real(c_double), value :: dtime                                                                  ! float64
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            target :: contravariant_correction_at_cells_on_half_levels, vertical_wind_advective_tendency, &
-            contravariant_corrected_w_at_cells_on_model_levels, vertical_cfl, w, &
-            horizontal_advection_of_w_at_edges_on_half_levels, contravariant_correction_at_edges_on_model_levels, &
-            coeff1_dwdz, coeff2_dwdz, e_bln_c_s, wgtfac_c, ddqz_z_half, area, geofac_n2s, owner_mask, gt_conn_C2E
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 703649dc81739018bc6113e97e43324250f24bdfda3ec9588f687a34434c1401
+! gtstub: sha256 of the text above: 10f760fb9758502b4d9fd814af5800e2b390492d95b12a8e07c388f85bada012

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_f_args arguments;
@@ -45,6 +45,7 @@ struct slots {
         __vn_on_half_levels_K_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride, __wgtfac_e_Edge_range_0,
         __wgtfac_e_K_range_0, __wgtfac_e_K_stride, __wgtfacq_e_Edge_range_0, __wgtfacq_e_K_range_0,
         __wgtfacq_e_K_stride;
+    gts_samples gts_tables[4]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -68,6 +69,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
     GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -369,6 +371,22 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    difference |= gts_differ_samples(&s->gts_tables[1]);
+    difference |= gts_differ_samples(&s->gts_tables[2]);
+    difference |= gts_differ_samples(&s->gts_tables[3]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -411,7 +429,8 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *self, co
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -506,7 +525,7 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -548,6 +567,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "5c4aa551938b6cd3987af51dd8e100a88a38a97430b86368dfdb226f18b27705",
     .sdfg_digest = "febcc1ab0feb6295f32f06ce4b897dec910fe581dc40dfffc9880ca54d5895a4",
+    .interface_digest = "27061978d724a594ab16969bb7ddada0b7dc093494318d40d9997faaa5344775",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -555,14 +575,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 4,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1073dfb79992c6e25c43623cd194a64171227beee4a7fe4b7f78acbf93b5eea9 */
+/* gtstub: sha256 of the text above: d99ead61d09d6f3ca6925842f5ce32c241987b5f335d51c5a984fd4e58f2c885 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_t_args arguments;
@@ -36,6 +36,7 @@ struct slots {
         __tangential_wind_K_stride, __vn_Edge_range_0, __vn_K_range_0, __vn_K_stride, __vn_on_half_levels_Edge_range_0,
         __vn_on_half_levels_K_range_0, __vn_on_half_levels_K_stride, __wgtfac_e_Edge_range_0, __wgtfac_e_K_range_0,
         __wgtfac_e_K_stride, __wgtfacq_e_Edge_range_0, __wgtfacq_e_K_range_0, __wgtfacq_e_K_stride;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -50,6 +51,7 @@ static const gts_follow FOLLOWS[] = {
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -293,6 +295,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -332,7 +347,8 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_t_call(gts_program *self, co
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -414,7 +430,7 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_t_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -455,6 +471,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "0ae1e6ed3bf45a10e4cd859d6643bcad881048cc31ab4f62acfa97c94569b5ae",
     .sdfg_digest = "4b8ebe877b63c0795f24f772137addee0495efaf2856c168604110ac75354f7e",
+    .interface_digest = "bf2299070c888416e94369bd3f335d6fc235698ebc9e831212e7d3575a4b2199",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -462,14 +479,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1018341630c04c2ffa2f13e0e038aa7fa4722cd20c499c585c0d5cf0dc5def75 */
+/* gtstub: sha256 of the text above: a5e9773c0838abeafcd7cfa7c4f07ac68a2f8622e91b103ddb9a60d018cce689 */

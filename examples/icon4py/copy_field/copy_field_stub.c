@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct copy_field_args arguments;
@@ -22,7 +22,7 @@ struct slots {
     double *new_f, *old_f;
     int32_t __new_f_Cell_range_0, __new_f_Cell_range_1, __new_f_K_range_0, __new_f_K_range_1, __new_f_K_stride,
         __old_f_Cell_range_0, __old_f_K_range_0, __old_f_K_stride;
-    gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
+    gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -45,8 +45,8 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t __new_f_K_range_1_ = s->__new_f_K_range_1;
 
     if (__new_f_Cell_range_0_ < __new_f_Cell_range_1_ && __new_f_K_range_0_ < __new_f_K_range_1_) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], __new_f_Cell_range_0_, __new_f_Cell_range_1_ - 1));
-        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], __new_f_K_range_0_, __new_f_K_range_1_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], __new_f_Cell_range_0_, __new_f_Cell_range_1_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->gts_common[1], __new_f_K_range_0_, __new_f_K_range_1_ - 1));
     }
     return 0;
 }
@@ -69,7 +69,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__new_f_K_range_0 = (int32_t)array->origin[1];
     s->__new_f_K_range_1 = (int32_t)gts_stop(array, 1);
     s->__new_f_K_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -238,6 +238,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "29f2c3cd48dddca28bb9b335f4e41e0cc75432230806bf5d9484e8fcba56340b",
     .sdfg_digest = "d2a51d8e92f446136651ab237a6034fad228cc34c9e4d6e6d38235184d20fb72",
+    .interface_digest = "ddc6bcc6f954b2fbb14d8fbe3feede55764515167b1079b6f1ccb3fbef145cfa",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -250,9 +251,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b0b8fee24746ad1565ebe3af098eadcaea6411b7be722fa4962970f352d3a023 */
+/* gtstub: sha256 of the text above: 1bd2a30822f5ee5d9cfc3790825990fba9a641933360de6953d91827b177652d */

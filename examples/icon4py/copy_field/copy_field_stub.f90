@@ -33,20 +33,19 @@ module copy_field_stub
         subroutine copy_field_bind( &
             program, old_f, new_f, bound_call, stat, errmsg &
             ) bind(c, name="copy_field_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Cell (stride 1), K]; uses Cell __new_f_Cell_range_0 to __new_f_Cell_range_1 - 1 if
             ! __new_f_Cell_range_0 < __new_f_Cell_range_1 and __new_f_K_range_0 < __new_f_K_range_1; uses K
             ! __new_f_K_range_0 to __new_f_K_range_1 - 1 if __new_f_Cell_range_0 < __new_f_Cell_range_1 and
             ! __new_f_K_range_0 < __new_f_K_range_1
-            real(c_double), intent(in) :: old_f(:, :)
-            real(c_double), intent(inout) :: new_f(:, :) ! float64 field on [Cell (stride 1), K], written
-            target :: old_f, new_f
+            real(c_double), pointer, intent(in) :: old_f(:, :)
+            real(c_double), pointer, intent(in) :: new_f(:, :) ! float64 field on [Cell (stride 1), K], written
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: f9e9caf85ce92d17acb7933894dc66eefaf699daaf060ae2c1d09114104cdb53
+! gtstub: sha256 of the text above: 7e00f5a9fc01c4de927aa977bf24b05c94d3c99a1f9a1209779fb11ab9168b30

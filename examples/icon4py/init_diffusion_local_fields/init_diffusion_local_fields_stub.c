@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_diffusion_local_fields_args arguments;
@@ -25,7 +25,7 @@ struct slots {
         __smag_limit_K_range_1, __smag_limit_K_stride, __vect_a_K_range_0, __vect_a_K_stride;
     double dyn_substeps, hdiff_smag_fac, hdiff_smag_fac2, hdiff_smag_fac3, hdiff_smag_fac4, hdiff_smag_z, hdiff_smag_z2,
         hdiff_smag_z3, hdiff_smag_z4, k4;
-    gts_indices common[1]; /* the indices that the arrays of each of USES have in common */
+    gts_indices gts_common[1]; /* the indices that the arrays of each of USES have in common */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -44,7 +44,8 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t __enh_smag_fac_K_range_1_ = s->__enh_smag_fac_K_range_1;
 
     if (__enh_smag_fac_K_range_0_ < __enh_smag_fac_K_range_1_) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], __enh_smag_fac_K_range_0_, __enh_smag_fac_K_range_1_));
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], __enh_smag_fac_K_range_0_,
+                                  __enh_smag_fac_K_range_1_));
     }
     return 0;
 }
@@ -74,7 +75,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__enh_smag_fac_K_range_0 = (int32_t)array->origin[0];
     s->__enh_smag_fac_K_range_1 = (int32_t)gts_stop(array, 0);
     s->__enh_smag_fac_K_stride = (int32_t)array->strides[0];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -331,6 +332,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "57f2b884ac9124ed58fa61e587552fc731132c59f2de45cef4467ea463ef19ac",
     .sdfg_digest = "29387cb3eba22b34d5226d76c6d85343a825e71313c12a0c6abbe70a7f8a4503",
+    .interface_digest = "b06ed617050676ba0d620e299a07db2dd326cd065e22e71c51eda3a4a8dae717",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -343,9 +345,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 771da5298ed0d0454923fd3e63bce09501352ba12f581ef12b52ad409867e8a0 */
+/* gtstub: sha256 of the text above: d528693116105ad4d61800df33a0d65547987b16e6f0fd868923aa10a3a36386 */

@@ -47,30 +47,29 @@ module init_diffusion_local_fields_stub
             hdiff_smag_z, hdiff_smag_z2, hdiff_smag_z3, hdiff_smag_z4, vect_a, diff_multfac_vn, smag_limit, &
             enh_smag_fac, bound_call, stat, errmsg &
             ) bind(c, name="init_diffusion_local_fields_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), value :: k4                         ! float64
-            real(c_double), value :: dyn_substeps               ! float64
-            real(c_double), value :: hdiff_smag_fac             ! float64
-            real(c_double), value :: hdiff_smag_fac2            ! float64
-            real(c_double), value :: hdiff_smag_fac3            ! float64
-            real(c_double), value :: hdiff_smag_fac4            ! float64
-            real(c_double), value :: hdiff_smag_z               ! float64
-            real(c_double), value :: hdiff_smag_z2              ! float64
-            real(c_double), value :: hdiff_smag_z3              ! float64
-            real(c_double), value :: hdiff_smag_z4              ! float64
+            real(c_double), value :: k4                               ! float64
+            real(c_double), value :: dyn_substeps                     ! float64
+            real(c_double), value :: hdiff_smag_fac                   ! float64
+            real(c_double), value :: hdiff_smag_fac2                  ! float64
+            real(c_double), value :: hdiff_smag_fac3                  ! float64
+            real(c_double), value :: hdiff_smag_fac4                  ! float64
+            real(c_double), value :: hdiff_smag_z                     ! float64
+            real(c_double), value :: hdiff_smag_z2                    ! float64
+            real(c_double), value :: hdiff_smag_z3                    ! float64
+            real(c_double), value :: hdiff_smag_z4                    ! float64
             ! float64 field on [K]; uses K __enh_smag_fac_K_range_0 to __enh_smag_fac_K_range_1 if
             ! __enh_smag_fac_K_range_0 < __enh_smag_fac_K_range_1
-            real(c_double), intent(in) :: vect_a(:)
-            real(c_double), intent(inout) :: diff_multfac_vn(:) ! float64 field on [K], written
-            real(c_double), intent(inout) :: smag_limit(:)      ! float64 field on [K], written
-            real(c_double), intent(inout) :: enh_smag_fac(:)    ! float64 field on [K], written
-            target :: vect_a, diff_multfac_vn, smag_limit, enh_smag_fac
+            real(c_double), pointer, intent(in) :: vect_a(:)
+            real(c_double), pointer, intent(in) :: diff_multfac_vn(:) ! float64 field on [K], written
+            real(c_double), pointer, intent(in) :: smag_limit(:)      ! float64 field on [K], written
+            real(c_double), pointer, intent(in) :: enh_smag_fac(:)    ! float64 field on [K], written
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 85dc96612201f728053bd6a17dc6af6ea261599006bcdc81ced8c20a06cb0f4e
+! gtstub: sha256 of the text above: 36d17754131432d7de837f65eb0edcba12578769d5c69bab2cbebe6a592b55a6

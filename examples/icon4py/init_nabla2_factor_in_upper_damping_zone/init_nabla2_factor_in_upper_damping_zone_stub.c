@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
@@ -221,6 +221,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "206dd6041bfc73a3b753c818ec4832a5ee384f02d8b022b3a291a007467754e7",
     .sdfg_digest = "43521c0049adabd65ff48f47fc051516edc5f31c6e69249c3a866079bb7a9e25",
+    .interface_digest = "fc601e3d4a2ec5ae4be0ad9d1696252f2b78584c0f80ec60b69b4e5b690a95c2",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -233,9 +234,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7f313413395550502d918175328f3e280940979d28df7962d767008ffd8f0d2b */
+/* gtstub: sha256 of the text above: a4cefcba9d22dad235ab3f680725aa1f2eb8250969c7028df75496339ca6b872 */

@@ -36,7 +36,7 @@ module init_nabla2_factor_in_upper_damping_zone_stub
         subroutine init_nabla2_factor_in_upper_damping_zone_bind( &
             program, physical_heights, diff_multfac_n2w, bound_call, stat, errmsg &
             ) bind(c, name="init_nabla2_factor_in_upper_damping_zone_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   end_index_of_damping_layer = 3
             !   nshift = 0
@@ -46,13 +46,12 @@ module init_nabla2_factor_in_upper_damping_zone_stub
             !   vertical_end = 4
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: physical_heights(:)    ! float64 field on [K]; uses K 1 to 3
-            real(c_double), intent(inout) :: diff_multfac_n2w(:) ! float64 field on [K], written; uses K 1 to 3
-            target :: physical_heights, diff_multfac_n2w
+            real(c_double), pointer, intent(in) :: physical_heights(:) ! float64 field on [K]; uses K 1 to 3
+            real(c_double), pointer, intent(in) :: diff_multfac_n2w(:) ! float64 field on [K], written; uses K 1 to 3
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: b77275e4b5a75417c5e6e05458b02d84701b90aa109c1a21fcfc3f681d6f30c7
+! gtstub: sha256 of the text above: 1491e8f2f120e4b442274b42eb0c0e25e5373af9dad61541990755da580c4cbd

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
@@ -25,6 +25,7 @@ struct slots {
         __p_u_out_K_range_0, __p_u_out_K_stride, __p_u_out_Vertex_range_0, __p_v_out_K_range_0, __p_v_out_K_stride,
         __p_v_out_Vertex_range_0, __ptr_coeff_1_V2E_stride, __ptr_coeff_1_Vertex_range_0, __ptr_coeff_2_V2E_stride,
         __ptr_coeff_2_Vertex_range_0;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -39,6 +40,7 @@ static const gts_follow FOLLOWS[] = {
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -169,6 +171,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -196,7 +211,8 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -258,7 +274,7 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -292,6 +308,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "93ffab31fc0883b54ae01829b136119ae0ed31f42f4ece73895d31ff78cff2dd",
     .sdfg_digest = "a16ff441219fe1beea1a56ad69821ed69a99bdcc7114f904ad9d68cf1b43e23c",
+    .interface_digest = "48cc8dcbee329d697a7888f82b4d752c01f56e979cb31e4820969ed48d060ad2",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -299,14 +316,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0bcea391b41f2c0bb377bd4068bb28f51ac8e130554a008edcc7cd9da285a608 */
+/* gtstub: sha256 of the text above: 54f84849bc3a14645d08b170d5d2e6fce4ed38589a970d00dbe9b9672f4803d1 */

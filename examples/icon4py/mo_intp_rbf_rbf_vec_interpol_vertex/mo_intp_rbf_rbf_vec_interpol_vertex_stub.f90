@@ -44,7 +44,7 @@ module mo_intp_rbf_rbf_vec_interpol_vertex_stub
         subroutine mo_intp_rbf_rbf_vec_interpol_vertex_bind( &
             program, p_e_in, ptr_coeff_1, ptr_coeff_2, p_u_out, p_v_out, gt_conn_V2E, bound_call, stat, errmsg &
             ) bind(c, name="mo_intp_rbf_rbf_vec_interpol_vertex_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   horizontal_start = 0
             !   horizontal_end = 9
@@ -53,22 +53,21 @@ module mo_intp_rbf_rbf_vec_interpol_vertex_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in V2E
-            real(c_double), intent(in) :: p_e_in(:, :)
+            real(c_double), pointer, intent(in) :: p_e_in(:, :)
             ! float64 field on [Vertex (stride 1), V2E (size 6)]; uses Vertex 0 to 8
-            real(c_double), intent(in) :: ptr_coeff_1(:, :)
+            real(c_double), pointer, intent(in) :: ptr_coeff_1(:, :)
             ! float64 field on [Vertex (stride 1), V2E (size 6)]; uses Vertex 0 to 8
-            real(c_double), intent(in) :: ptr_coeff_2(:, :)
+            real(c_double), pointer, intent(in) :: ptr_coeff_2(:, :)
             ! float64 field on [Vertex (stride 1), K], written; uses Vertex 0 to 8; uses K 0 to 9
-            real(c_double), intent(inout) :: p_u_out(:, :)
+            real(c_double), pointer, intent(in) :: p_u_out(:, :)
             ! float64 field on [Vertex (stride 1), K], written; uses Vertex 0 to 8; uses K 0 to 9
-            real(c_double), intent(inout) :: p_v_out(:, :)
+            real(c_double), pointer, intent(in) :: p_v_out(:, :)
             ! V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)]; uses Vertex 0 to 8
-            integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :)
-            target :: p_e_in, ptr_coeff_1, ptr_coeff_2, p_u_out, p_v_out, gt_conn_V2E
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_V2E(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: ad7decca03883b16d334b34ab4ee4c383a5bfe90a9863232cc95e0cde65bcab6
+! gtstub: sha256 of the text above: e4edbbbd9d83e0bdece347bc38c78600bd24f98c2e0184346fa382b3affcb843

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct scale_k_args arguments;
@@ -23,7 +23,7 @@ struct slots {
     int32_t __field_K_range_0, __field_K_stride, __scaled_field_K_range_0, __scaled_field_K_range_1,
         __scaled_field_K_stride;
     double factor;
-    gts_indices common[1]; /* the indices that the arrays of each of USES have in common */
+    gts_indices gts_common[1]; /* the indices that the arrays of each of USES have in common */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -42,7 +42,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t __scaled_field_K_range_1_ = s->__scaled_field_K_range_1;
 
     if (__scaled_field_K_range_0_ < __scaled_field_K_range_1_) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], __scaled_field_K_range_0_,
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], __scaled_field_K_range_0_,
                                   __scaled_field_K_range_1_ - 1));
     }
     return 0;
@@ -63,7 +63,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__scaled_field_K_range_0 = (int32_t)array->origin[0];
     s->__scaled_field_K_range_1 = (int32_t)gts_stop(array, 0);
     s->__scaled_field_K_stride = (int32_t)array->strides[0];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -240,6 +240,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "83b8ee52770cbbdd87795a8e6fb571e226c881c603646d3ac6f11762c4933390",
     .sdfg_digest = "11d37c00c90a7441baa70b8fc63e8a8638531276a4f797afd007f8d9fa25eed1",
+    .interface_digest = "2e7933122379e4f5ff66bc924bf0614529bf7d7cf8a2476c3737a0998fa70914",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -252,9 +253,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7602a219b8b1a580d898fb0ea718c7172547914c4134d5091febd5701495a6b2 */
+/* gtstub: sha256 of the text above: c7ec9f2e1f5217801fd63fb5255d8ead9366fcfc878e16cfbf4cb66031ed501d */

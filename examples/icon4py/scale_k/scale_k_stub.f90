@@ -32,19 +32,18 @@ module scale_k_stub
         subroutine scale_k_bind( &
             program, field, factor, scaled_field, bound_call, stat, errmsg &
             ) bind(c, name="scale_k_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [K]; uses K __scaled_field_K_range_0 to __scaled_field_K_range_1 - 1 if
             ! __scaled_field_K_range_0 < __scaled_field_K_range_1
-            real(c_double), intent(in) :: field(:)
-            real(c_double), value :: factor                  ! float64
-            real(c_double), intent(inout) :: scaled_field(:) ! float64 field on [K], written
-            target :: field, scaled_field
+            real(c_double), pointer, intent(in) :: field(:)
+            real(c_double), value :: factor                        ! float64
+            real(c_double), pointer, intent(in) :: scaled_field(:) ! float64 field on [K], written
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c15ee394c9f69fa2ca19fa134ff2e1937bb08f0d9ec8ace74083c406b8983032
+! gtstub: sha256 of the text above: d6755976cef7e830659013e7d5add3bf9075564ae591c71b3068f85c9e208ef4

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct setup_fields_for_initial_step_args arguments;
@@ -225,6 +225,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "1a8ee4c40003bec4d3d285fccd196853df26f6abc3622900c78ec4dd60075f61",
     .sdfg_digest = "fc7478dbabb24b05ed065fee92363610deb47abc201a6e9f16d24850a7ed721a",
+    .interface_digest = "7b176e9cbb6e56e132c8030bce1fbaf292a15d0b95f7939230abd79ed8dcac28",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -237,9 +238,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 63e0737963103d9578771d93597a8b51deec216e7cf1e8788816558fbac701d0 */
+/* gtstub: sha256 of the text above: 7ae3f1f7247b0003264b1439f626f33f0fb7a89022489db677fb01095ef0c997 */

@@ -31,18 +31,17 @@ module setup_fields_for_initial_step_stub
         subroutine setup_fields_for_initial_step_bind( &
             program, k4, hdiff_efdt_ratio, diff_multfac_vn, smag_limit, bound_call, stat, errmsg &
             ) bind(c, name="setup_fields_for_initial_step_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), value :: k4                         ! float64
-            real(c_double), value :: hdiff_efdt_ratio           ! float64
-            real(c_double), intent(inout) :: diff_multfac_vn(:) ! float64 field on [K], written
-            real(c_double), intent(inout) :: smag_limit(:)      ! float64 field on [K], written
-            target :: diff_multfac_vn, smag_limit
+            real(c_double), value :: k4                               ! float64
+            real(c_double), value :: hdiff_efdt_ratio                 ! float64
+            real(c_double), pointer, intent(in) :: diff_multfac_vn(:) ! float64 field on [K], written
+            real(c_double), pointer, intent(in) :: smag_limit(:)      ! float64 field on [K], written
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: a3ea4563f6b7891625a29f4fe5e2ee9bc1c6feef9adceaf2de5e8fac95090b6e
+! gtstub: sha256 of the text above: 26928c2c56b27734c26ee289e2dc97b664a0177b09b134038f122c94fce2d691

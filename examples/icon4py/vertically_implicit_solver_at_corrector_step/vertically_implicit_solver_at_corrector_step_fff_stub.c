@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_fff_args arguments;
@@ -62,6 +62,7 @@ struct slots {
         __theta_v_at_cells_on_half_levels_K_stride, __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
         __theta_v_flux_at_edges_on_model_levels_K_range_0, __theta_v_flux_at_edges_on_model_levels_K_stride;
     double dtime;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -79,6 +80,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 {
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -525,6 +527,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -577,7 +592,8 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fff_call(gts_program
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -696,7 +712,7 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_fff_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -749,6 +765,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "8768cbc4aaa7cb9d8520e43d0f7c01a9acf209aee21bfec5578ffeff6788ff8c",
     .sdfg_digest = "fff9ca9782f4be95595ad3e8fab93ab25fac728206d7fa8a3257b2baf0daab44",
+    .interface_digest = "aaa1b673c458ea6cae41bd464a134d7c99c882526bb5f6c18017b632883cacf3",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -756,14 +773,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7a94e23e3538971ccdb8b5f83d13e7841e693127e217eeef6d67a8df7737f69a */
+/* gtstub: sha256 of the text above: 1af9b1b99dcb39d92b9cbc32b65641c3197ce3adb58bfecd7480875619a1a6ab */

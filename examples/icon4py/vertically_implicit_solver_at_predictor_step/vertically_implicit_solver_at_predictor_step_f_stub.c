@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_predictor_step_f_args arguments;
@@ -64,6 +64,7 @@ struct slots {
         __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride, __wgtfacq_c_Cell_range_0,
         __wgtfacq_c_K_range_0, __wgtfacq_c_K_stride;
     double dtime;
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -84,6 +85,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    gts_end_tables(self);
     return 0;
 }
 
@@ -558,6 +560,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -612,7 +627,8 @@ GTS_EXPORT int vertically_implicit_solver_at_predictor_step_f_call(gts_program *
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -730,7 +746,7 @@ GTS_EXPORT void vertically_implicit_solver_at_predictor_step_f_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -782,6 +798,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "02d2d5cda26f4dff094fbe5fe66b06cdf2e78ee1186c5030ce85d885ae57e9fd",
     .sdfg_digest = "de29c899efbbff8ecae83d333fc6dd3ff8cb79615ca9d3d002f573a20c30d373",
+    .interface_digest = "d6c25c74d435fd5ed79b3e7da2efe05bdf9534ce662e2a69c86c1d6573c9053d",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -789,14 +806,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cf955f341c1e2fdd1ee794733a57ca7cffb0396b13551a07d8acc9f5c6a5fae8 */
+/* gtstub: sha256 of the text above: 92dba15665b193cf9ac2ba70c60cc5759b94c66addba883c074150f57d7927f6 */

@@ -122,7 +122,7 @@ module vertically_implicit_solver_at_predictor_step_f_stub
             rayleigh_damping_factor, reference_exner_at_cells_on_model_levels, e_bln_c_s, wgtfac_c, wgtfacq_c, dtime, &
             gt_conn_C2E, bound_call, stat, errmsg &
             ) bind(c, name="vertically_implicit_solver_at_predictor_step_f_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             ! Compiled in, and so no arguments:
             !   is_iau_active = False
             !   rayleigh_type = 2
@@ -140,82 +140,73 @@ module vertically_implicit_solver_at_predictor_step_f_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 10
-            real(c_double), intent(inout) :: contravariant_correction_at_cells_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 10
-            real(c_double), intent(inout) :: next_w(:, :)
+            real(c_double), pointer, intent(in) :: next_w(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: next_rho(:, :)
+            real(c_double), pointer, intent(in) :: next_rho(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: next_exner(:, :)
+            real(c_double), pointer, intent(in) :: next_exner(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: next_theta_v(:, :)
+            real(c_double), pointer, intent(in) :: next_theta_v(:, :)
             ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(inout) :: dwdz_at_cells_on_model_levels(:, :)
-            real(c_double), intent(in) :: exner_dynamical_increment(:, :) ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: dwdz_at_cells_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: exner_dynamical_increment(:, :)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: geofac_div(:, :)
+            real(c_double), pointer, intent(in) :: geofac_div(:, :)
             ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: mass_flux_at_edges_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: mass_flux_at_edges_on_model_levels(:, :)
             ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: theta_v_flux_at_edges_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: theta_v_flux_at_edges_on_model_levels(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: predictor_vertical_wind_advective_tendency(:, :)
+            real(c_double), pointer, intent(in) :: predictor_vertical_wind_advective_tendency(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: nonhydro_buoy_at_cells_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: nonhydro_buoy_at_cells_on_half_levels(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 10
-            real(c_double), intent(in) :: rho_at_cells_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: rho_at_cells_on_half_levels(:, :)
             ! float64 field on [Edge (stride 1), K]; uses K 2 to 9; uses Edge as in C2E
-            real(c_double), intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)
             ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: exner_w_explicit_weight_parameter(:)
+            real(c_double), pointer, intent(in) :: exner_w_explicit_weight_parameter(:)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: current_exner(:, :)
+            real(c_double), pointer, intent(in) :: current_exner(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: current_rho(:, :)
+            real(c_double), pointer, intent(in) :: current_rho(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: current_theta_v(:, :)
+            real(c_double), pointer, intent(in) :: current_theta_v(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: current_w(:, :)
+            real(c_double), pointer, intent(in) :: current_w(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: inv_ddqz_z_full(:, :)
+            real(c_double), pointer, intent(in) :: inv_ddqz_z_full(:, :)
             ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: exner_w_implicit_weight_parameter(:)
+            real(c_double), pointer, intent(in) :: exner_w_implicit_weight_parameter(:)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 10
-            real(c_double), intent(in) :: theta_v_at_cells_on_half_levels(:, :)
+            real(c_double), pointer, intent(in) :: theta_v_at_cells_on_half_levels(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: perturbed_exner_at_cells_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: perturbed_exner_at_cells_on_model_levels(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: exner_tendency_due_to_slow_physics(:, :)
-            real(c_double), intent(in) :: rho_iau_increment(:, :) ! float64 field on [Cell (stride 1), K]
-            real(c_double), intent(in) :: exner_iau_increment(:, :) ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: exner_tendency_due_to_slow_physics(:, :)
+            real(c_double), pointer, intent(in) :: rho_iau_increment(:, :) ! float64 field on [Cell (stride 1), K]
+            real(c_double), pointer, intent(in) :: exner_iau_increment(:, :) ! float64 field on [Cell (stride 1), K]
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
-            real(c_double), intent(in) :: ddqz_z_half(:, :)
-            real(c_double), intent(in) :: rayleigh_damping_factor(:) ! float64 field on [K]; uses K 1 to 3
+            real(c_double), pointer, intent(in) :: ddqz_z_half(:, :)
+            real(c_double), pointer, intent(in) :: rayleigh_damping_factor(:) ! float64 field on [K]; uses K 1 to 3
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
-            real(c_double), intent(in) :: reference_exner_at_cells_on_model_levels(:, :)
+            real(c_double), pointer, intent(in) :: reference_exner_at_cells_on_model_levels(:, :)
             ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
-            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            real(c_double), pointer, intent(in) :: e_bln_c_s(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 3 to 9
-            real(c_double), intent(in) :: wgtfac_c(:, :)
+            real(c_double), pointer, intent(in) :: wgtfac_c(:, :)
             ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 7 to 9
-            real(c_double), intent(in) :: wgtfacq_c(:, :)
-            real(c_double), value :: dtime                                                          ! float64
+            real(c_double), pointer, intent(in) :: wgtfacq_c(:, :)
+            real(c_double), value :: dtime                                                                 ! float64
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            target :: contravariant_correction_at_cells_on_half_levels, next_w, next_rho, next_exner, next_theta_v, &
-            dwdz_at_cells_on_model_levels, exner_dynamical_increment, geofac_div, mass_flux_at_edges_on_model_levels, &
-            theta_v_flux_at_edges_on_model_levels, predictor_vertical_wind_advective_tendency, &
-            nonhydro_buoy_at_cells_on_half_levels, rho_at_cells_on_half_levels, &
-            contravariant_correction_at_edges_on_model_levels, exner_w_explicit_weight_parameter, current_exner, &
-            current_rho, current_theta_v, current_w, inv_ddqz_z_full, exner_w_implicit_weight_parameter, &
-            theta_v_at_cells_on_half_levels, perturbed_exner_at_cells_on_model_levels, &
-            exner_tendency_due_to_slow_physics, rho_iau_increment, exner_iau_increment, ddqz_z_half, &
-            rayleigh_damping_factor, reference_exner_at_cells_on_model_levels, e_bln_c_s, wgtfac_c, wgtfacq_c, &
-            gt_conn_C2E
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_C2E(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 57607f67e1aa19891990d8bd6c4585b57895f96cf392979043dd6886e3aca032
+! gtstub: sha256 of the text above: 54d5f2b92bac33bc59951f42c281e9a3bc819e251607e0587e8bda5fcb564e35

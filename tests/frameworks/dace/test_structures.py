@@ -322,7 +322,7 @@ def test_members_that_no_stub_carries() -> None:
         (tensor, "'s' of SDFG '.*' must be an array or a scalar, but has type 'Tensor'"),
         (dace.data.Structure({"h": dace.bfloat16[3]}, "Short"), "'s.h' of .* must have one of the element types"),
         (dace.data.Structure({"h": dace.float16}, "Half"), "'s.h' of .* must have one of the element types"),
-        (dace.data.Structure({"v": dace.float64[N // 2]}, "Halves"), "'s.v' .* the size of axis 0 is 'floor"),
+        (dace.data.Structure({"v": dace.float64[N % 2]}, "Rest"), "'s.v' .* the size of axis 0 is 'Mod"),
     ):
         with pytest.raises(SignatureError, match=message):
             program(structure)

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calling_args arguments;
@@ -76,9 +76,9 @@ static const char *const PARAMETERS[] = {"x", "y", "a", "now", "see", "weigh", "
 /* The program whose SDFG is running. There is only one at a time, because the SDFG does not say which one it is. */
 static gts_program *RUNNING;
 
-typedef double callback_now(void);
+typedef double gts_function_now(void);
 
-static double call_now(void)
+static double gts_callee_now(void)
 {
     gts_program *const self = __atomic_load_n(&RUNNING, __ATOMIC_RELAXED);
     const struct slots *const s = self->slots;
@@ -98,9 +98,9 @@ static double call_now(void)
     return returned;
 }
 
-typedef void callback_see(const double *, const float *);
+typedef void gts_function_see(const double *, const float *);
 
-static void call_see(const double *a0, const float *a1)
+static void gts_callee_see(const double *a0, const float *a1)
 {
     gts_program *const self = __atomic_load_n(&RUNNING, __ATOMIC_RELAXED);
     const struct slots *const s = self->slots;
@@ -110,8 +110,8 @@ static void call_see(const double *a0, const float *a1)
     if (s->see.function != NULL) {
         s->see.function(a0, a1, s->see.data);
     } else {
-        const int64_t shape0[] = {s->N}, strides0[] = {1};
-        const int64_t shape1[] = {s->N, s->M}, strides1[] = {1, s->N};
+        const int64_t shape0[] = {(int64_t)s->N}, strides0[] = {1};
+        const int64_t shape1[] = {(int64_t)s->N, (int64_t)s->M}, strides1[] = {1, (int64_t)s->N};
         const gts_callback_value values[] = {
             {.data = (void *)a0, .dtype = GTS_FLOAT64, .rank = 1, .shape = shape0, .strides = strides0},
             {.data = (void *)a1, .dtype = GTS_FLOAT32, .rank = 2, .shape = shape1, .strides = strides1},
@@ -121,9 +121,9 @@ static void call_see(const double *a0, const float *a1)
     gts_callback_end(&frame);
 }
 
-typedef bool callback_weigh(double, int32_t, bool);
+typedef bool gts_function_weigh(double, int32_t, bool);
 
-static bool call_weigh(double a0, int32_t a1, bool a2)
+static bool gts_callee_weigh(double a0, int32_t a1, bool a2)
 {
     gts_program *const self = __atomic_load_n(&RUNNING, __ATOMIC_RELAXED);
     const struct slots *const s = self->slots;
@@ -146,9 +146,9 @@ static bool call_weigh(double a0, int32_t a1, bool a2)
     return returned;
 }
 
-typedef void callback_smooth(const double *, double *);
+typedef void gts_function_smooth(const double *, double *);
 
-static void call_smooth(const double *a0, double *a1)
+static void gts_callee_smooth(const double *a0, double *a1)
 {
     gts_program *const self = __atomic_load_n(&RUNNING, __ATOMIC_RELAXED);
     const struct slots *const s = self->slots;
@@ -159,7 +159,7 @@ static void call_smooth(const double *a0, double *a1)
         s->smooth.function(a0, a1, s->smooth.data);
     } else {
         const int64_t shape0[] = {(int64_t)(2 * (uint64_t)s->N + 1)}, strides0[] = {3};
-        const int64_t shape1[] = {s->N}, strides1[] = {1};
+        const int64_t shape1[] = {(int64_t)s->N}, strides1[] = {1};
         const gts_callback_value values[] = {
             {.data = (void *)a0, .dtype = GTS_FLOAT64, .rank = 1, .shape = shape0, .strides = strides0},
             {.data = a1, .dtype = GTS_FLOAT64, .rank = 1, .shape = shape1, .strides = strides1},
@@ -169,9 +169,9 @@ static void call_smooth(const double *a0, double *a1)
     gts_callback_end(&frame);
 }
 
-typedef void callback_split(double, int32_t *, float *);
+typedef void gts_function_split(double, int32_t *, float *);
 
-static void call_split(double a0, int32_t *a1, float *a2)
+static void gts_callee_split(double a0, int32_t *a1, float *a2)
 {
     gts_program *const self = __atomic_load_n(&RUNNING, __ATOMIC_RELAXED);
     const struct slots *const s = self->slots;
@@ -181,7 +181,7 @@ static void call_split(double a0, int32_t *a1, float *a2)
     if (s->split.function != NULL) {
         s->split.function(a0, a1, a2, s->split.data);
     } else {
-        const int64_t shape2[] = {4, s->M}, strides2[] = {s->M, 1};
+        const int64_t shape2[] = {4, (int64_t)s->M}, strides2[] = {(int64_t)s->M, 1};
         const gts_callback_value values[] = {
             {.data = &a0, .dtype = GTS_FLOAT64},
             {.data = a1, .dtype = GTS_INT32},
@@ -196,11 +196,11 @@ static void call_split(double a0, int32_t *a1, float *a2)
 
 /* What the SDFG is initialised with, and what ends its other lists of arguments. */
 #define INIT_PARAMETERS() \
-    int32_t N, double a, callback_now *now, callback_see *see, callback_smooth *smooth, callback_split *split, \
-    callback_weigh *weigh
+    int32_t N, double a, gts_function_now *now, gts_function_see *see, gts_function_smooth *smooth, \
+    gts_function_split *split, gts_function_weigh *weigh
 
 #define INIT_ARGUMENTS() \
-    s->N, s->a, call_now, call_see, call_smooth, call_split, call_weigh
+    s->N, s->a, gts_callee_now, gts_callee_see, gts_callee_smooth, gts_callee_split, gts_callee_weigh
 
 typedef void *sdfg_init(INIT_PARAMETERS());
 
@@ -386,6 +386,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "279150e24bc3fdc7ad9d3f8143a9f078eb422e0459adb0ee0c635eeae662abf0",
     .sdfg_digest = "f066b2e8973112ae40285f831d34f58bdcc1e190af0588bf251d4495edfaa09e",
+    .interface_digest = "37165a439c957f5876e637fd9780ca84bb6e31f0b6df767d6f8d11a62d81ff9f",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -397,9 +398,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b260cbdd6288a923d4c7f49acdef330e98aaec3d9eaddd768da7d3a41cfecaa5 */
+/* gtstub: sha256 of the text above: 5edd149c98553dfdb4552ad640b311ac28a9cbd8a17f95c249922747f46345a3 */

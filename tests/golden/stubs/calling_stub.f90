@@ -35,22 +35,21 @@ module calling_stub
         subroutine calling_bind( &
             program, x, y, a, now, see, weigh, smooth, split, bound_call, stat, errmsg &
             ) bind(c, name="calling_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(inout) :: x(:) ! float64 field on [K (start 0, stride 1)], written
-            real(c_float), intent(in) :: y(:, :)  ! float32 field on [Edge (start 0, stride 1), K (start 0)]
-            real(c_double), value :: a            ! float64
-            type(c_funptr), value :: now          ! function of () that returns float64
-            type(c_funptr), value :: see          ! function of (float64[N], float32[N, M]) that returns nothing
-            type(c_funptr), value :: weigh        ! function of (float64, int32, bool) that returns bool
-            type(c_funptr), value :: smooth       ! function of (float64[2*N + 1]) that returns float64[N]
-            type(c_funptr), value :: split        ! function of (float64) that returns int32, float32[4, M]
-            target :: x, y
+            real(c_double), pointer, intent(in) :: x(:)   ! float64 field on [K (start 0, stride 1)], written
+            real(c_float), pointer, intent(in) :: y(:, :) ! float32 field on [Edge (start 0, stride 1), K (start 0)]
+            real(c_double), value :: a                    ! float64
+            type(c_funptr), value :: now                  ! function of () that returns float64
+            type(c_funptr), value :: see                  ! function of (float64[N], float32[N, M]) that returns nothing
+            type(c_funptr), value :: weigh                ! function of (float64, int32, bool) that returns bool
+            type(c_funptr), value :: smooth               ! function of (float64[2*N + 1]) that returns float64[N]
+            type(c_funptr), value :: split                ! function of (float64) that returns int32, float32[4, M]
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: f80989946ce47b821017d4fbc6ffeddcc636b72a1c497f8443fce7f63538fd80
+! gtstub: sha256 of the text above: bb1c6d9c614b5899e709fb4458a10c54268225ef46112e8638cc2f5268166959

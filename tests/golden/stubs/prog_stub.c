@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -203,6 +203,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "d43b0c6872eb40bc8426d18440972b9a654e7df9f996717d6b091bf554d34f05",
     .sdfg_digest = "c948b4b1831e8939faa5bb5fed6a2288fed236af65bba4e80c33b325814ed0d8",
+    .interface_digest = "4e29189b0b97da9af170678bcf67886a8df0efe581733e3baaafe871c1b7278d",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -215,9 +216,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f47f92ec876b6042c16e00e5afb9c9eff2ddc1fe4d3ad3fe468e9494b91fd200 */
+/* gtstub: sha256 of the text above: 358658ffc10057a075fb8e172cd48deb8db19bea8a97cfa5b5d7771a54e44328 */

@@ -30,17 +30,16 @@ module prog_stub
         subroutine prog_bind( &
             program, x, factor, out, bound_call, stat, errmsg &
             ) bind(c, name="prog_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: x(:)      ! float64 field on [K (stride 1)]
-            real(c_double), value :: factor         ! float64
-            real(c_double), intent(inout) :: out(:) ! float64 field on [K (stride 1)], written
-            target :: x, out
+            real(c_double), pointer, intent(in) :: x(:)   ! float64 field on [K (stride 1)]
+            real(c_double), value :: factor               ! float64
+            real(c_double), pointer, intent(in) :: out(:) ! float64 field on [K (stride 1)], written
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c9f7de796fd268e86f6bab2c535e81808db737abc23d04d39df74bd0e8e52c7c
+! gtstub: sha256 of the text above: 2a9f3bb5ff772dd03dfa442a250440f0155bf0048afd0d6799d8649744961929

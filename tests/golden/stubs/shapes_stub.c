@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct shapes_args arguments;
@@ -24,7 +24,7 @@ struct slots {
     int32_t H;
     int64_t L;
     int32_t N, T;
-    unsigned char checked[4]; /* the first members, as they were when check_scalars() succeeded */
+    unsigned char gts_checked[4]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
@@ -33,14 +33,14 @@ static GTS_NOINLINE int check_scalars(gts_program *self)
     struct slots *const s = self->slots;
     GTS_TRY(gts_check_shape(self, 3, 0, GTS_SIZE, (uint64_t)s->M * (uint64_t)s->N, "M*N")); /* table */
     GTS_TRY(gts_check_shape(self, 7, 0, GTS_STRIDE, 2 * (uint64_t)s->M, "2*M")); /* g */
-    memcpy(s->checked, s, sizeof s->checked);
+    memcpy(s->gts_checked, s, sizeof s->gts_checked);
     return 0;
 }
 
 /* Whether a scalar has another value than when check_scalars() succeeded. */
 static inline bool has_new_scalar(const struct slots *s)
 {
-    return memcmp(s, s->checked, sizeof s->checked) != 0;
+    return memcmp(s, s->gts_checked, sizeof s->gts_checked) != 0;
 }
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
@@ -271,6 +271,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "df93f886096a5e96f7c914cb0f06ab952cf3a6b050ffd3075968599bbb16218d",
     .sdfg_digest = "cdde5a9d5c9f3c7f0606c54919931d0ecd6744deb6adc25d4617329c1747365b",
+    .interface_digest = "a77bca40abc222cd05b94c6f799eab530a6ab0f17bf0fbdfdeac4c7ff141c64d",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -283,9 +284,10 @@ static const gts_stub STUB = {
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d56c51ea3f9b1ab8a0bf5ae4f115846f20bdfee411e87c2740d08a3580db593c */
+/* gtstub: sha256 of the text above: 2c82e997eed4d00f754a5524d227e7f13a9dded06b35e6bf373298a39122cb79 */

@@ -37,24 +37,24 @@ module shapes_stub
         subroutine shapes_bind( &
             program, a, edges, twice, table, odd, wide, f, g, M, bound_call, stat, errmsg &
             ) bind(c, name="shapes_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: a(:)       ! float64 field on [K (start 0, stride 1)]
-            real(c_double), intent(in) :: edges(:)   ! float64 field on [K (start 0, stride 1)]
-            real(c_double), intent(in) :: twice(:)   ! float64 field on [K (start 0, stride 1)]
-            real(c_double), intent(in) :: table(:)   ! float64 field on [K (start 0, stride 1)]
-            real(c_double), intent(in) :: odd(:)     ! float64 field on [K (start 0, stride 1)]
-            real(c_double), intent(in) :: wide(:)    ! float64 field on [K (start 0, stride 0)]
-            real(c_double), intent(in) :: f(:, :)    ! float64 field on [K (start 0), Cell (start 0, size 2, stride 1)]
+            real(c_double), pointer, intent(in) :: a(:)     ! float64 field on [K (start 0, stride 1)]
+            real(c_double), pointer, intent(in) :: edges(:) ! float64 field on [K (start 0, stride 1)]
+            real(c_double), pointer, intent(in) :: twice(:) ! float64 field on [K (start 0, stride 1)]
+            real(c_double), pointer, intent(in) :: table(:) ! float64 field on [K (start 0, stride 1)]
+            real(c_double), pointer, intent(in) :: odd(:)   ! float64 field on [K (start 0, stride 1)]
+            real(c_double), pointer, intent(in) :: wide(:)  ! float64 field on [K (start 0, stride 0)]
+            ! float64 field on [K (start 0), Cell (start 0, size 2, stride 1)]
+            real(c_double), pointer, intent(in) :: f(:, :)
             ! float64 field on [K (start 0), Cell (start 0, size 2, stride 1)], written
-            real(c_double), intent(inout) :: g(:, :)
-            integer(c_int32_t), value :: M           ! int32
-            target :: a, edges, twice, table, odd, wide, f, g
+            real(c_double), pointer, intent(in) :: g(:, :)
+            integer(c_int32_t), value :: M                  ! int32
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: ddf75e6e0718961ef2830ca2dc2a2727db6cdcbd702886816b8d5d776d1992d6
+! gtstub: sha256 of the text above: 383f9abfe22dbe7dcc44b7a4d46d851b22c83dc6464ca1815e1eb36103966ab9

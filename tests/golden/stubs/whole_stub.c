@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 8
-#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 9
+#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct whole_args arguments;
@@ -26,8 +26,9 @@ struct slots {
     int32_t __gt_conn_E2V_neighbor_stride, __nk, __out_0_K_range_0, __out_0_K_range_1, __out_0_K_stride,
         __out_1_K_stride, __vn_Edge_range_1, __vn_K_stride;
     float x_1_1;
-    gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[5]; /* the first members, as they were when check_scalars() succeeded */
+    gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
+    gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
+    unsigned char gts_checked[5]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -57,12 +58,13 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
     const int64_t x_1_0_ = s->x_1_0;
 
     if (0 < __vn_Edge_range_1_ && flag_ != 0) {
-        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], 0, __vn_Edge_range_1_ - 1));
-        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], __out_0_K_range_0_,
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->gts_common[0], 0, __vn_Edge_range_1_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->gts_common[1], __out_0_K_range_0_,
                                   gts_min(__out_0_K_range_1_ - 1, x_1_0_)));
         GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, __vn_Edge_range_1_ - 1, /* plus */ 0,
                                 /* size */ 1000)); /* E2V */
     }
+    gts_end_tables(self);
     return 0;
 }
 
@@ -71,14 +73,14 @@ static GTS_NOINLINE int check_scalars(gts_program *self)
 {
     struct slots *const s = self->slots;
     GTS_TRY(check_bounds(self));
-    memcpy(s->checked, s, sizeof s->checked);
+    memcpy(s->gts_checked, s, sizeof s->gts_checked);
     return 0;
 }
 
 /* Whether a scalar has another value than when check_scalars() succeeded. */
 static inline bool has_new_scalar(const struct slots *s)
 {
-    return memcmp(s, s->checked, sizeof s->checked) != 0;
+    return memcmp(s, s->gts_checked, sizeof s->gts_checked) != 0;
 }
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
@@ -110,7 +112,7 @@ static GTS_NOINLINE int fill(gts_program *self)
                              gts_array_of(self, 1)->shape[0]));
     GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 1 of 'out[0]'",
                              gts_array_of(self, 5)->shape[1]));
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
@@ -215,6 +217,19 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* Whether a table has other elements than when it was read. */
+static inline bool is_table_changed(const struct slots *s)
+{
+    gts_words difference = {0, 0};
+    difference |= gts_differ_samples(&s->gts_tables[0]);
+    return (difference[0] | difference[1]) != 0;
+}
+
+static int start(gts_program *self)
+{
+    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+}
+
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -241,7 +256,8 @@ GTS_EXPORT int whole_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(is_table_changed(self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -317,7 +333,7 @@ GTS_EXPORT void whole_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
         status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -359,6 +375,7 @@ static const gts_stub STUB = {
     .device = GTS_CPU,
     .program_digest = "4ffabffb7a622037125edb39bd1805f1c34eb0c66f33c024dc38ddd48b58abdf",
     .sdfg_digest = "8e837c2e3580b7530baac5d0921d48618928ba85882735b0fd6bfcdf8f2f70d8",
+    .interface_digest = "723602d661abdab0dfda6697968667c02823a4e3f9aaca69658fb3a0a57723b5",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
@@ -369,14 +386,17 @@ static const gts_stub STUB = {
     .has_metrics = true,
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
+    .table_count = 1,
+    .tables = offsetof(struct slots, gts_tables),
     .convert = convert,
     .differ = differ,
     .call = call,
     .prepare = prepare,
     .run = run,
+    .start = start,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 18f1d89e8320c2789e0c6ff262f700c4ace7a82e0a47e2d4fa776fdf8e47ff8e */
+/* gtstub: sha256 of the text above: bc214eca42367f2dfbe8d46a536153a9386a2217e1ff5f877ec852dbe531fdad */

@@ -39,26 +39,26 @@ module whole_stub
         subroutine whole_bind( &
             program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, gt_conn_E2V, bound_call, stat, errmsg &
             ) bind(c, name="whole_fortran_bind")
-            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Checks the arguments and keeps them in a bound call, which the targets must outlive.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: vn(:, :) ! float64 field on [Edge (start 0, stride 1), K]; uses Edge 0 to 1
-            real(c_double), intent(in) :: x_0(:)                ! x[0]: float64 field on [K (stride 1)]
-            integer(c_int32_t), value :: x_1_0                  ! x[1][0]: int32
-            real(c_float), value :: x_1_1                       ! x[1][1]: zero-dimensional field of float32
-            logical(c_bool), value :: flag                      ! bool
+            ! float64 field on [Edge (start 0, stride 1), K]; uses Edge 0 to 1
+            real(c_double), pointer, intent(in) :: vn(:, :)
+            real(c_double), pointer, intent(in) :: x_0(:)                ! x[0]: float64 field on [K (stride 1)]
+            integer(c_int32_t), value :: x_1_0                           ! x[1][0]: int32
+            real(c_float), value :: x_1_1                                ! x[1][1]: zero-dimensional field of float32
+            logical(c_bool), value :: flag                               ! bool
             ! out[0]: float64 field on [Edge (stride 1), K], written; uses K __out_0_K_range_0 to min(__out_0_K_range_1
             ! - 1, x_1_0) if 0 < __vn_Edge_range_1 and flag != 0
-            real(c_double), intent(inout) :: out_0(:, :)
-            real(c_double), intent(inout) :: out_1(:, :)        ! out[1]: float64 field on [Edge (stride 1), K], written
+            real(c_double), pointer, intent(in) :: out_0(:, :)
+            real(c_double), pointer, intent(in) :: out_1(:, :) ! out[1]: float64 field on [Edge (stride 1), K], written
             ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]; uses Edge 0 to
             ! __vn_Edge_range_1 - 1 if 0 < __vn_Edge_range_1 and flag != 0
-            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
-            target :: vn, x_0, out_0, out_1, gt_conn_E2V
+            integer(c_int32_t), pointer, intent(in) :: gt_conn_E2V(:, :)
             type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: e34770e942b0af9cc233191324d3aa8264e5f850e2cf30b1e2c7204662bd086c
+! gtstub: sha256 of the text above: ad35c24460556d0dab6b50aa143af3263852c3797dcc8f8bf15721d0fe090b4f
