@@ -85,7 +85,13 @@ def test_extreme_values(build: Build) -> None:
 
 @address
 def test_opening(build: Build) -> None:
-    for name, files in {"entry": ["whole_stub.so", "libwhole.so"], "alone": ["whole_stub.so"], "nothing": []}.items():
+    directories = {
+        "entry": ["whole_stub.so", "libwhole.so"],
+        "alone": ["whole_stub.so"],
+        "several": ["whole_stub.so", "prog_stub.so"],
+        "nothing": [],
+    }
+    for name, files in directories.items():
         (build.folder / name).mkdir(exist_ok=True)
         for file in files:
             shutil.copy(build.folder / file, build.folder / name)
