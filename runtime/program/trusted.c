@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static gid_t private_group;
  */
 static void end_change(void)
 {
-    atomic_signal_fence(memory_order_seq_cst);
+    __asm__ volatile("" ::: "memory");
 }
 
 /* ---- Users and groups ------------------------------------------------------------------------------------------ */

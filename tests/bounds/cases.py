@@ -222,7 +222,7 @@ ENDS: Mapping[str, int] = {
     "by_number_optimized": 56,
     "by_two_flags": 64,
     "by_two_flags_optimized": 64,
-    "by_place": 112,
+    "by_place": 120,
     "by_place_optimized": 128,
     "boundaries": 70,
     "boundaries_optimized": 70,

@@ -219,13 +219,13 @@ def _write(toolchain: Toolchain, file: Path) -> None:
 def known(directories: Sequence[Path], cxx: str = "", arguments: Sequence[str] = ()) -> list[Toolchain]:
     """
     The toolchains of all answers stored in `directories`, from any machine, this environment's first: the entries there
-    may have been built with any of them. Needs neither CMake nor a compiler.
+    may have been built with any of them. Needs neither CMake nor a compiler, and starts no process.
     """
-    own = _file_name(_question(cxx, arguments))
+    own = _without_versions(_question(cxx, arguments, asks=False))
     files = [file for directory in directories for file in sorted(directory.glob("toolchain-*.json"))]
-    files.sort(key=lambda file: file.name != own)
     answers = (_read(file, directories[0] / "failed") for file in files)
-    return [toolchain for toolchain in answers if toolchain is not None]
+    read = (toolchain for toolchain in answers if toolchain is not None)
+    return sorted(read, key=lambda toolchain: _without_versions(toolchain.question) != own)
 
 
 def is_complete(cxx: str = "") -> bool:
@@ -238,17 +238,29 @@ def _file_name(question: dict[str, Any]) -> str:
     return f"toolchain-{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]}.json"
 
 
-def _question(cxx: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """What can change CMake's answer, except the files that it reads (Answer.is_current)."""
+def _question(cxx: str, arguments: Sequence[str], *, asks: bool = True) -> dict[str, Any]:
+    """
+    What can change CMake's answer, except the files that it reads (Answer.is_current). `asks` says whether compilers
+    that are wrappers are asked for their versions.
+    """
     return {
         "gtstub": __version__,
         "answered": {name: os.environ.get(name) for name in ANSWERED},
         "environment": in_key(os.environ),
         "arguments": list(arguments),
-        "c": [compiler_identity(command) for command in _commands("CC")],
-        "cxx": [compiler_identity(command) for command in ([[cxx]] if cxx else _commands("CXX"))],
+        "c": [compiler_identity(command, asks=asks) for command in _commands("CC")],
+        "cxx": [compiler_identity(command, asks=asks) for command in ([[cxx]] if cxx else _commands("CXX"))],
         "cmake": identity(find_cmake()),
     }
+
+
+def _without_versions(question: dict[str, Any]) -> str:
+    """A question as text, without the versions that wrappers have printed."""
+    short = {}
+    for name in ("c", "cxx"):
+        if isinstance(identities := question.get(name), list):
+            short[name] = [each[:3] if isinstance(each, list) else each for each in identities]
+    return json.dumps({**question, **short}, sort_keys=True)
 
 
 def _commands(variable: str) -> list[list[str]]:

@@ -36,10 +36,10 @@ def identity(program: str | None) -> Identity | None:
     return [str(Path(program).resolve()), status.st_size, status.st_mtime_ns]
 
 
-def compiler_identity(command: Sequence[str]) -> Identity | None:
-    """The same for a compiler with its arguments; of a wrapper, also what it prints as the version."""
+def compiler_identity(command: Sequence[str], *, asks: bool = True) -> Identity | None:
+    """The same for a compiler with its arguments; of a wrapper, also what it prints as the version, if it is asked."""
     found = identity_on_path(command[0])
-    if found is None or _is_direct(Path(str(found[0]))):
+    if found is None or not asks or _is_direct(Path(str(found[0]))):
         return found
     return [*found, _version(tuple(command), tuple(sorted(os.environ.items())))]
 
