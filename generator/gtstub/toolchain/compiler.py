@@ -254,7 +254,7 @@ def _question(cxx: str, arguments: Sequence[str], *, asks: bool = True) -> dict[
     }
 
 
-def _without_versions(question: dict[str, Any]) -> str:
+def _without_versions(question: Mapping[str, Any]) -> str:
     """A question as text, without the versions that wrappers have printed."""
     short = {}
     for name in ("c", "cxx"):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -17,7 +18,7 @@ from gtstub.cache.inventory import inventory
 from gtstub.cache.process import this_process
 from gtstub.cache.store import Cache
 from gtstub.errors import TrustError
-from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.build import Build, known_by
 from gtstub.frameworks.dace.build_caches import DIRECTORY, build_caches, searches_packages
 from gtstub.signature.model import Device
 from gtstub.toolchain import compiler
@@ -117,8 +118,11 @@ def test_a_second_build_asks_nothing_again_and_its_library_is_the_same(
 
     (entry,) = root.glob("*doubled-*")
     build = build_for()
-    with build.context():
-        sdfg = dace.SDFG.from_file(str(entry / LOWERED_SDFG))
+    (stub,) = entry.glob("*_stub.c")
+    interface = re.search(r'\.interface_digest = "(\w+)"', stub.read_text(encoding="utf-8"))
+    assert interface is not None
+    sdfg = dace.SDFG.from_file(str(entry / LOWERED_SDFG))
+    with build.context(), known_by(sdfg, interface[1]):
         _, library = build.compile(sdfg, tmp_path / "without", map_checks=False)
     assert spied.commands_with("CMakeCXXCompilerId.cpp") > asked
     assert spied.commands_with("dace_prewarm.h -o") == 1

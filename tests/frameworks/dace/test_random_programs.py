@@ -70,9 +70,9 @@ def wrong_scalars(dtype: str) -> Iterator[Any]:
     yield "text"
     yield np.zeros(3)
     if dtype == "bool":
-        yield 1
+        yield 2
     elif dtype.startswith("float"):
-        yield True
+        yield 1j
     else:
         yield 1.5
         yield 1 << 64

@@ -71,7 +71,10 @@ BUILD = "from gtstub.cli.app import main; main()"
 SCRIPTS: Mapping[str, str] = {
     "wait_for_compilation": f"{COMPILE}gtstub.wait_for_compilation()",
     "call": f"{COMPILE}call(compiled[2])",
-    "make_backend": "call(first.with_backend(gtstub.make_backend()))",
+    "make_backend": """
+from gtstub.frameworks.gt4py import make_backend
+call(first.with_backend(make_backend(gpu=False)))
+""",
     "lazy": f"{COMPILE}call(compiled[1])",
     "capture": f"{COMPILE}gtstub.capture(lambda: call(compiled[0]))",
     "dace": """

@@ -147,7 +147,7 @@ class Build:
             try:
                 if compiled is None:
                     caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
-                    with _known_by(sdfg, stub.interface):
+                    with known_by(sdfg, stub.interface):
                         made, library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
@@ -220,7 +220,7 @@ def _times_of_dace(begin: float, saved: Path) -> tuple[BuildStage, BuildStage]:
 
 
 @contextmanager
-def _known_by(sdfg: dace.SDFG, digest: str) -> Iterator[None]:
+def known_by(sdfg: dace.SDFG, digest: str) -> Iterator[None]:
     """While an SDFG is compiled, its library gets the digest by which a stub knows it."""
     before = copy.deepcopy(sdfg.global_code)
     name = f"__gtstub_interface_{sdfg.name}"
