@@ -54,7 +54,7 @@ def test_reference_counts_do_not_change(bound: Bound) -> None:
     for _ in range(1000):
         bound.program(**good)
         with pytest.raises(TypeError):
-            bound.program(**{**good, "n": 1.0})
+            bound.program(**{**good, "n": 1.5})
         with pytest.raises(TypeError):
             bound.program(**good, y=1)
         bound.recorder.clear()

@@ -45,7 +45,9 @@ def exports(library: Path) -> set[str]:
 def test_every_name_of_the_generator_is_in_the_headers() -> None:
     names = names_in_generator()
     assert {"gts_enter_linked", "gts_check_args", "gts_program", "gts_descriptor"} <= names
-    own = {"gts_descriptor"}  # defined in the stub
+    # Defined in the stub; the last three are the beginnings of names.
+    own = {"gts_descriptor", "gts_common", "gts_checked", "gts_tables"}
+    own |= {"gts_callee_", "gts_function_", "gts_structure_"}
     assert own <= names
     assert names - own <= set(re.findall(r"\bgts_\w+", headers()))
 
