@@ -102,11 +102,17 @@ static int check(gts_program *self, gts_checked *checked, bool is_after)
     return check_fields(self, checked, is_after);
 }
 
+/* The checks that began last, of all that run; NULL if none do. */
+static gts_checks *running_checks(void)
+{
+    return __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
+}
+
 /* Checks the arguments before the SDFG runs. After -1 it must not run. */
 static int before(gts_program *self)
 {
     const bool synchronizes = self->runtime->gpu.synchronizes;
-    gts_checks *checks = __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
+    gts_checks *checks = running_checks();
     int status = 0;
     for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED)) {
         gts_checked *const checked = gts_checked_find(self, checks);
@@ -165,7 +171,7 @@ static bool are_running(void)
 
 static void enter(gts_program *self)
 {
-    const gts_checks *checks = __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
+    const gts_checks *checks = running_checks();
     while (checks != NULL && !gts_checked_may_select(self, checks))
         checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED);
     if (checks == NULL)
