@@ -26,9 +26,7 @@ uint64_t gts_int_floor(uint64_t numerator, uint64_t divisor)
         return 0;
     if (divisor == UINT64_MAX) /* -1, by which INT64_MIN must not be divided */
         return 0 - numerator;
-    const int64_t towards_zero = (int64_t)numerator / (int64_t)divisor;
-    const int64_t rest = (int64_t)numerator % (int64_t)divisor;
-    return (uint64_t)(rest != 0 && (rest < 0) != ((int64_t)divisor < 0) ? towards_zero - 1 : towards_zero);
+    return (uint64_t)((int64_t)numerator / (int64_t)divisor);
 }
 
 uint64_t gts_int_ceil(uint64_t numerator, uint64_t divisor)

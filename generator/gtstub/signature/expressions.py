@@ -53,9 +53,9 @@ class Extremum:
 @dataclasses.dataclass(frozen=True)
 class Operation:
     """
-    A power whose exponent is not constant, or a quotient that is rounded down or up. A power with a negative exponent
-    and a quotient by zero, which DaCe leaves undefined, are 0. A power that int64 does not hold is its greatest value,
-    which no array has.
+    A power whose exponent is not constant, or a quotient, computed as DaCe's functions of C++ do, which round towards
+    zero. A power with a negative exponent and a quotient by zero, which DaCe leaves undefined, are 0. A power that int64
+    does not hold is its greatest value, which no array has.
     """
 
     which: Literal["power", "int_floor", "int_ceil"]
@@ -74,7 +74,9 @@ class Operation:
             return power if abs(power) < LARGEST_POWER else LARGEST_POWER
         if right == 0:
             return 0
-        return (left if self.which == "int_floor" else left + right - 1) // right
+        numerator = left if self.which == "int_floor" else left + right - 1
+        quotient = abs(numerator) // abs(right)
+        return quotient if (numerator < 0) == (right < 0) else -quotient
 
 
 def _is_simple(value: Expression) -> bool:

@@ -175,10 +175,10 @@ static inline int gts_check_shape(gts_program *self, uint32_t leaf, int32_t axis
 /** A power in the size of an array: 0 for a negative exponent, and INT64_MAX if int64 does not hold it. */
 GTS_EXPORT uint64_t gts_power(uint64_t base, uint64_t exponent);
 
-/** A quotient in the size of an array, rounded down; 0 for a quotient by 0. */
+/** A quotient in the size of an array, as DaCe's int_floor() computes it: rounded towards 0. 0 for a quotient by 0. */
 GTS_EXPORT uint64_t gts_int_floor(uint64_t numerator, uint64_t divisor);
 
-/** The same, rounded up. */
+/** The quotient of numerator + divisor - 1, as DaCe's int_ceil() computes it. */
 GTS_EXPORT uint64_t gts_int_ceil(uint64_t numerator, uint64_t divisor);
 
 /**

@@ -199,3 +199,20 @@ def test_powers_and_quotients() -> None:
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             powers(**of_powers(2, 3, 4, **changed))
+
+
+@gtstub.program
+@dace.program
+def halves(a: dace.float64[(N - 1) // 2 + 1], b: dace.float64[N]):
+    for i in range((N - 1) // 2 + 1):
+        a[i] = 1
+
+
+def test_quotients_round_as_the_code_of_dace_does() -> None:
+    """C++ rounds (0 - 1) / 2 to 0, so the loop runs once for N = 0."""
+    memory = np.zeros(3)
+    halves(memory[:2], np.zeros(4))
+    assert memory.tolist() == [1, 1, 0]
+    with pytest.raises(ValueError, match=r"must have size int_floor\(N - 1, 2\) \+ 1 = 1 on axis 0"):
+        halves(memory[2:2], np.zeros(0))
+    assert memory.tolist() == [1, 1, 0]
