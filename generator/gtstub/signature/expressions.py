@@ -54,8 +54,8 @@ class Extremum:
 class Operation:
     """
     A power whose exponent is not constant, or a quotient, computed as DaCe's functions of C++ do, which round towards
-    zero. A power with a negative exponent and a quotient by zero, which DaCe leaves undefined, are 0. A power that int64
-    does not hold is its greatest value, which no array has.
+    zero. A power with a negative exponent and a quotient by zero, which DaCe leaves undefined, are 0. A power that
+    int64 does not hold is its greatest value, which no array has.
     """
 
     which: Literal["power", "int_floor", "int_ceil"]
