@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 from gtstub.errors import ConfigError, GtstubError, TrustError
+from gtstub.util.atomic import WRITABLE_BY_OTHERS
 from gtstub.util.regular import opened, read_opened
 
 ASKED = "gtstub.check_trust"
@@ -89,7 +90,7 @@ def restrict(path: Path) -> None:
     """
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
-    wanted = mode & ~(stat.S_IWOTH | stat.S_IWGRP)
+    wanted = mode & ~WRITABLE_BY_OTHERS
     above = path.parent.stat()
     is_of_group = above.st_mode & stat.S_ISGID and above.st_mode & stat.S_IWGRP and above.st_gid == status.st_gid
     if is_of_group:

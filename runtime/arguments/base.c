@@ -5,25 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "arguments/table.h"
-
-#define SEPARATORS ", \t"
-
-/* Whether the host knows that the tables of a connectivity are parts of larger ones, which need not have index 0. */
-static bool is_subset(const char *connectivity)
-{
-    const char *place = getenv("GTSTUB_SUBSETS");
-    const size_t wanted = strlen(connectivity);
-    while (place != NULL && *place != '\0') {
-        const size_t length = strcspn(place, SEPARATORS);
-        if (length == wanted && strncmp(place, connectivity, length) == 0)
-            return true;
-        place += length + strspn(place + length, SEPARATORS);
-    }
-    return false;
-}
+#include "base/names.h"
+#include "program/private.h"
 
 static void say(const gts_program *self, const gts_contract *contract, int64_t lowest)
 {
@@ -37,7 +22,7 @@ static void say(const gts_program *self, const gts_contract *contract, int64_t l
 void gts_end_tables_slowly(gts_program *self)
 {
     const gts_stub *const stub = self->stub;
-    for (uint32_t i = stub->leaf_count - stub->table_count; i < stub->leaf_count; ++i) {
+    for (uint32_t i = gts_first_table(stub); i < stub->leaf_count; ++i) {
         gts_leaf *const leaf = &self->leaf[i];
         gts_table *const table = gts_table_of(leaf);
         if (table->is_new || table->is_checked)
@@ -46,7 +31,7 @@ void gts_end_tables_slowly(gts_program *self)
         if (!gts_doubts_base(self, leaf) || table->lowest <= 0 || table->lowest == INT64_MAX)
             continue;
         leaf->is_base_known = true;
-        if (!is_subset(stub->leaves[i].path))
+        if (!gts_has_name(getenv("GTSTUB_SUBSETS"), stub->leaves[i].path)) /* parts of larger tables may lack index 0 */
             say(self, &stub->leaves[i], table->lowest);
     }
     self->has_new_table = false;

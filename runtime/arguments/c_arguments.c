@@ -1,6 +1,7 @@
 /* Checks the arrays of C and Fortran hosts, except for those that an earlier call has passed with the same contents. */
 #include "arguments/table.h"
 #include "base/refuse.h"
+#include "program/private.h"
 
 _Static_assert(offsetof(gts_array, origin) == sizeof(gts_words), "gts_differ() compares memory and type as two words");
 _Static_assert(GTS_MAX_RANK % 2 == 0, "gts_differ() compares two axes at a time");
@@ -35,30 +36,25 @@ static void swap_arrays(gts_program *self)
     }
 }
 
-/* The array of a leaf in a `struct <name>_args`. */
-static const gts_array *member(const gts_stub *stub, uint32_t leaf, const void *args)
-{
-    return (const gts_array *)((const char *)args + stub->leaves[leaf].member);
-}
-
 /* The elements of a table that were kept in the slots of a call. */
 static gts_samples *samples_of(const gts_stub *stub, uint32_t leaf, void *slots)
 {
-    return (gts_samples *)((char *)slots + stub->tables) + (leaf - (stub->leaf_count - stub->table_count));
+    return (gts_samples *)((char *)slots + stub->tables) + (leaf - gts_first_table(stub));
 }
 
 /* Whether an array is that of an earlier call: for a table, one with the same elements. */
 static bool is_known(const gts_stub *stub, uint32_t leaf, const gts_array *array, const void *args, void *slots)
 {
-    return is_same(array, member(stub, leaf, args)) &&
+    return is_same(array, gts_array_in(args, &stub->leaves[leaf])) &&
            (stub->leaves[leaf].kind != GTS_CONNECTIVITY || !gts_samples_differ(array, samples_of(stub, leaf, slots)));
 }
 
 /* Whether all tables of an earlier call, which this one passes again, have the same elements. */
 static bool are_tables_known(const gts_stub *stub, const void *args, void *slots)
 {
-    uint32_t i = stub->leaf_count - stub->table_count;
-    while (i < stub->leaf_count && !gts_samples_differ(member(stub, i, args), samples_of(stub, i, slots)))
+    uint32_t i = gts_first_table(stub);
+    while (i < stub->leaf_count &&
+           !gts_samples_differ(gts_array_in(args, &stub->leaves[i]), samples_of(stub, i, slots)))
         ++i;
     return i == stub->leaf_count;
 }
@@ -131,7 +127,7 @@ int gts_check_args(gts_program *self, const void *args)
             continue;
         /* A call from Python may have used the other one. */
         self->leaf[i].current = &self->leaf[i].remembered[self->current_index];
-        const gts_array *const array = member(stub, i, args);
+        const gts_array *const array = gts_array_in(args, &stub->leaves[i]);
         const bool is_old = (has_replaced && is_known(stub, i, array, self->args, self->slots)) ||
                             reuse_other(self, i, array);
         if (!is_old && check_new(self, i, array) != 0)

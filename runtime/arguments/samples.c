@@ -113,23 +113,23 @@ static void take_elements(const layout *table, gts_samples *samples)
 }
 
 /* Takes the samples of a table, and tells which bytes of their words are its elements. */
-static void take(const gts_array *table, gts_samples *samples, uint64_t *mask)
+static void take(const gts_array *table, gts_samples *samples, uint64_t mask[GTS_SAMPLES])
 {
     static const uint64_t nothing;
-    places found = {.mask = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    places found;
     *samples = (gts_samples){.step = 0};
+    memset(mask, 0xff, GTS_SAMPLES * sizeof *mask);
     for (int i = 0; i < GTS_SAMPLES; ++i)
         samples->at[i] = (const char *)&nothing;
-    if (table->device == GTS_CPU && !gts_is_empty(table)) {
-        const layout whole = layout_of(table);
-        if (find_all(&whole, &found) || find_some(&whole, &found)) {
-            take_words(&whole, &found, samples);
-        } else {
-            take_elements(&whole, samples);
-            memset(found.mask, 0xff, sizeof found.mask);
-        }
+    if (table->device != GTS_CPU || gts_is_empty(table))
+        return;
+    const layout whole = layout_of(table);
+    if (find_all(&whole, &found) || find_some(&whole, &found)) {
+        take_words(&whole, &found, samples);
+        memcpy(mask, found.mask, sizeof found.mask);
+    } else {
+        take_elements(&whole, samples);
     }
-    memcpy(mask, found.mask, sizeof found.mask);
 }
 
 void gts_samples_take(const gts_array *table, gts_samples *samples)

@@ -3,7 +3,6 @@
 
 #include "base/refuse.h"
 #include "program/counting.h"
-#include "program/private.h"
 
 uint64_t gts_power(uint64_t base, uint64_t exponent)
 {

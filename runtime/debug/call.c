@@ -164,11 +164,6 @@ static int after(gts_program *self, int status)
 
 /* ---- The observer ---------------------------------------------------------------------------------------------- */
 
-static bool are_running(void)
-{
-    return __atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED) != NULL;
-}
-
 static void enter(gts_program *self)
 {
     const gts_checks *checks = running_checks();
@@ -182,7 +177,7 @@ static void enter(gts_program *self)
 
 static int run(gts_program *self, gts_observers rest)
 {
-    if (!are_running())
+    if (running_checks() == NULL)
         return gts_run_observed(self, rest);
     if (before(self) != 0)
         return -1;

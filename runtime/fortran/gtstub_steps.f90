@@ -226,7 +226,7 @@ contains
         call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
-    ! Frees a step, and puts another one in its place. If it cannot be freed, the other one is.
+    ! Frees a step, and puts another one in its place. If it cannot be freed, the other one is freed instead.
     function replace(step, by) result(status)
         type(gts_step), intent(inout) :: step, by
         integer(c_int) :: status, ignored

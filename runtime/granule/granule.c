@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/element.h"
 #include "base/error.h"
 #include "base/section.h"
 #include "granule/private.h"
@@ -82,24 +83,10 @@ int gts_granule_run(gts_granule *self, uint32_t step)
     return status;
 }
 
-static int64_t signed_integer(gts_dtype dtype, const void *value)
-{
-    switch (dtype) {
-    case GTS_INT8:
-        return *(const int8_t *)value;
-    case GTS_INT16:
-        return *(const int16_t *)value;
-    case GTS_INT32:
-        return *(const int32_t *)value;
-    default:
-        return *(const int64_t *)value;
-    }
-}
-
 /* Refuses a negative size, with which programs would do nothing. */
 static GTS_COLD int check_size(const gts_granule *self, const gts_granule_scalar *scalar, const void *value)
 {
-    const int64_t size = signed_integer(scalar->dtype, value);
+    const int64_t size = gts_element_integer(scalar->dtype, value);
     if (size >= 0)
         return 0;
     return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,

@@ -95,11 +95,6 @@ static int keep_tables(gts_bound_call *call, gts_program *program)
 
 /* ---- Index bases ----------------------------------------------------------------------------------------------- */
 
-static const gts_array *member(const gts_stub *stub, uint32_t leaf, const void *args)
-{
-    return (const gts_array *)((const char *)args + stub->leaves[leaf].member);
-}
-
 /* Sets the index base of a table, which the caller restores: the host has set another one since the call was bound. */
 static int set_base(gts_program *program, uint32_t leaf, int64_t base)
 {
@@ -117,12 +112,11 @@ static int with_bases_from(const gts_bound_call *call, uint32_t leaf, int (*act)
     const gts_stub *const stub = call->stub;
     gts_program *const program = call->program;
     for (; leaf < stub->leaf_count; ++leaf) {
-        const int64_t base = call->tables != NULL && call->tables[leaf] != NULL ? 1 : 0;
+        const bool was_copied = call->tables != NULL && call->tables[leaf] != NULL; /* to base 0 */
         const int64_t now = program->leaf[leaf].index_base;
-        if (stub->leaves[leaf].kind != GTS_CONNECTIVITY || (now == 1) == (base == 1) ||
-            gts_is_empty(member(stub, leaf, call->args)))
+        if ((now == 1) == was_copied || gts_is_empty(gts_array_in(call->args, &stub->leaves[leaf])))
             continue;
-        if (set_base(program, leaf, base) != 0)
+        if (set_base(program, leaf, was_copied) != 0)
             return -1;
         const int status = with_bases_from(call, leaf + 1, act, context);
         return set_base(program, leaf, now) == 0 ? status : -1;
@@ -132,7 +126,7 @@ static int with_bases_from(const gts_bound_call *call, uint32_t leaf, int (*act)
 
 static int with_bases(const gts_bound_call *call, int (*act)(void *), void *context)
 {
-    return with_bases_from(call, call->stub->leaf_count - call->stub->table_count, act, context);
+    return with_bases_from(call, gts_first_table(call->stub), act, context);
 }
 
 /* ---- Taking arguments ------------------------------------------------------------------------------------------ */
@@ -275,7 +269,7 @@ static GTS_COLD int check_memory(const gts_bound_call *call)
     for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
         const gts_contract *const contract = &call->stub->leaves[i];
         if (gts_is_array(contract->kind) && contract->device == GTS_CPU &&
-            !is_mapped(member(call->stub, i, call->args)))
+            !is_mapped(gts_array_in(call->args, &call->stub->leaves[i])))
             return GTS_REFUSE(call->program, contract, GTS_VALUE_ERROR,
                               "was freed after the call was bound: its memory is not there any more.");
     }
@@ -317,7 +311,6 @@ void gts_bound_replace(gts_bound_call *call, gts_bound_call *by)
     void *const args = call->args;
     gts_table_copy **const tables = call->tables;
     memcpy(call->slots, by->slots, call->stub->slots_size);
-    call->needs_host |= by->needs_host;
     call->args = by->args;
     call->tables = by->tables;
     by->args = args;

@@ -32,6 +32,18 @@ static inline bool gts_is_set(const char *variable)
     return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
 
+/* The array of a leaf in a `struct <name>_args`. */
+static inline const gts_array *gts_array_in(const void *args, const gts_contract *leaf)
+{
+    return (const gts_array *)((const char *)args + leaf->member);
+}
+
+/* The first leaf that is a table. All leaves after it are tables, too. */
+static inline uint32_t gts_first_table(const gts_stub *stub)
+{
+    return stub->leaf_count - stub->table_count;
+}
+
 /* Whether the SDFG calls functions of its host. */
 static inline bool gts_has_callbacks(const gts_stub *stub)
 {

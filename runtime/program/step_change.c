@@ -102,7 +102,7 @@ int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, c
 static const gts_array *array_of(const gts_bound_call *call, uint32_t leaf)
 {
     const gts_contract *const contract = &call->stub->leaves[leaf];
-    return gts_is_array(contract->kind) ? (const gts_array *)((const char *)call->args + contract->member) : NULL;
+    return gts_is_array(contract->kind) ? gts_array_in(call->args, contract) : NULL;
 }
 
 /* The array at an address that reaches over the most memory, because a call may have a section of it; NULL if none. */

@@ -16,11 +16,11 @@ static Py_ssize_t lendable_bytes(const gts_stub *stub, const gts_workspace *work
         return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must not be read-only.", stub->name, storage);
     int64_t elements = 1;
     Py_ssize_t bytes;
-    for (int32_t axis = array->rank - 1; axis >= 0; --axis)
-        if ((array->shape[axis] != 1 && array->strides[axis] != elements) ||
-            __builtin_mul_overflow(elements, array->shape[axis], &elements))
-            return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must be contiguous.", stub->name, storage);
-    if (__builtin_mul_overflow(elements, gts_dtype_size(array->dtype), &bytes) || bytes < 0)
+    bool is_contiguous = true;
+    for (int32_t axis = array->rank - 1; axis >= 0 && is_contiguous; --axis)
+        is_contiguous = (array->shape[axis] == 1 || array->strides[axis] == elements) &&
+                        !__builtin_mul_overflow(elements, array->shape[axis], &elements);
+    if (!is_contiguous || __builtin_mul_overflow(elements, gts_dtype_size(array->dtype), &bytes) || bytes < 0)
         return gts_py_fail(PyExc_ValueError, GTS_WORKSPACE "must be contiguous.", stub->name, storage);
     return bytes;
 }

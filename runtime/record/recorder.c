@@ -12,14 +12,13 @@
 #include <stdlib.h>
 
 #include "base/lock.h"
+#include "base/names.h"
 #include "record/archive.h"
 #include "record/snapshot.h"
 
-#define SEPARATORS ", \t"
-
 static struct {
     bool is_on;
-    char *wanted;         /* names, between SEPARATORS; NULL: all programs are recorded */
+    char *wanted;         /* a list of names; NULL: all programs are recorded */
     uint64_t first, last; /* calls of each program to record, counted from 1 */
     gts_recorder_program *programs;
 } recorder;
@@ -83,14 +82,7 @@ static void read_environment(void)
 
 static bool is_wanted(const char *name)
 {
-    const char *place = recorder.wanted;
-    while (place != NULL && *place != '\0') {
-        const size_t length = strcspn(place, SEPARATORS);
-        if (length > 0 && length == strlen(name) && strncmp(place, name, length) == 0)
-            return true;
-        place += length + strspn(place + length, SEPARATORS);
-    }
-    return recorder.wanted == NULL;
+    return recorder.wanted == NULL || gts_has_name(recorder.wanted, name);
 }
 
 /* A name that no other program of the recording has; NULL when memory runs out. */
@@ -203,14 +195,21 @@ static void stop(const gts_program *self, const gts_recorder_call *call, uint64_
     }
 }
 
+/* Whether a call may be recorded, or one after it. The caller holds the lock. */
+static bool counts_call(const gts_recorder_program *program, uint64_t number)
+{
+    return recorder.is_on && !program->has_ended && number <= recorder.last;
+}
+
 static void enter(gts_program *self)
 {
     const gts_recorder_program *const program = gts_recorder_of(self);
     if (program == NULL)
         return;
     (void)pthread_mutex_lock(&lock);
-    const bool counts = recorder.is_on && !program->has_ended && program->calls < recorder.last;
-    const bool records = counts && program->calls + 1 >= recorder.first;
+    const uint64_t number = program->calls + 1;
+    const bool counts = counts_call(program, number);
+    const bool records = counts && number >= recorder.first;
     (void)pthread_mutex_unlock(&lock);
     if (records)
         gts_forget_arrays(self); /* so that the call reads all arrays, also those that the SDFG does not take */
@@ -224,8 +223,7 @@ static gts_recorder_call *before(gts_program *self)
     gts_recorder_call *call = NULL;
     gts_recorder_program *const program = gts_recorder_of(self);
     const uint64_t number = ++program->calls;
-    if (recorder.is_on && !program->has_ended && number >= recorder.first && number <= recorder.last &&
-        can_be_copied(self)) {
+    if (counts_call(program, number) && number >= recorder.first && can_be_copied(self)) {
         call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
         if (call != NULL)
             call->number = number;

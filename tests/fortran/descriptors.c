@@ -39,10 +39,8 @@ int main(void)
     void *bound = NULL;
     for (int is_bound = 0; is_bound < 2; ++is_bound) {
         int stat = -1;
-        CFI_cdesc_t *const from = descriptor(x, sizeof *x, CFI_type_double, SIZE, is_bound), *const to = descriptor(
-                                                                                                 out, sizeof *out,
-                                                                                                 CFI_type_double, SIZE,
-                                                                                                 is_bound);
+        CFI_cdesc_t *const from = descriptor(x, sizeof *x, CFI_type_double, SIZE, is_bound);
+        CFI_cdesc_t *const to = descriptor(out, sizeof *out, CFI_type_double, SIZE, is_bound);
         memset(message, ' ', sizeof message);
         if (is_bound)
             prog_fortran_bind(&program, from, 2.0, to, &bound, &stat, errmsg);

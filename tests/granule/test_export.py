@@ -314,7 +314,7 @@ def test_names(model: Model) -> None:
 
 
 def test_a_method_that_sets_a_zero_dimensional_field(model: Model) -> None:
-    """It is read at each start. The granule has its value of the export as a constant."""
+    """A step reads it at each start, so a method that sets it itself does more than the step."""
     mix = built()[0]
     scale = common._field(np.array(0.75), domain=common.domain({}))
     a, b, out, other = (field(array, I, K) for array in (model.u, model.w, *np.zeros((2, ROWS, LEVELS))))

@@ -19,10 +19,11 @@ import pytest
 from gtstub.codegen.hosts.fortran import FORTRAN
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import PlanError, SignatureError
-from gtstub.install import FORTRAN as MODULES
+from gtstub.install import FORTRAN as FOLDER
 from gtstub.install import INCLUDE
 from gtstub.plan.model import CallPlan
 from gtstub.signature.documents import program_from_json, program_to_json, sdfg_from_json, sdfg_to_json
+from tests.support.fortran_hosts import MODULES
 from tests.support.programs import need
 from tests.support.random_plans import random_signatures
 
@@ -112,9 +113,8 @@ def test_every_plan_compiles(name: str, folder: Path) -> None:
     suffix, command = COMPILERS[name]
     need(command[0])
     if suffix == ".f90":
-        for module in ("errors", "granules", "steps", ""):
-            source = MODULES / f"gtstub{'_' if module else ''}{module}.f90"
-            subprocess.run([*command, source], cwd=folder, check=True, capture_output=True)
+        for module in MODULES:
+            subprocess.run([*command, FOLDER / f"{module}.f90"], cwd=folder, check=True, capture_output=True)
     files = sorted(str(file.relative_to(folder)) for file in folder.glob(f"*/*{suffix}"))
     for first in range(0, len(files), AT_ONCE):
         done = subprocess.run(

@@ -16,7 +16,7 @@ from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.model import Sdfg, sdfgs_in, states_in
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression
-from gtstub.signature.model import Condition
+from gtstub.signature.model import Condition, relates
 
 Box = tuple[slice, ...]
 """Elements of an array: a range of indices for each axis."""
@@ -101,11 +101,9 @@ def _whole(sizes: Sequence[int]) -> Box:
 
 def _overwritten(access: Access, sizes: Sequence[int], values: Mapping[str, int]) -> list[Box]:
     """The box that an access writes whole, if it is sure to write one: each axis has a point, or a loop of its own."""
+    if not is_sure(access, values):
+        return []
     loops = {loop.variable: range_of(loop, values) for loop in access.loops}
-    if any(each is None or each.start >= each.stop for each in loops.values()):
-        return []
-    if any(holds(each, values) is not True for each in access.conditions):
-        return []
     used: set[str] = set()
     box: list[slice] = []
     for indices, size in zip(access.axes, sizes, strict=True):
@@ -155,20 +153,34 @@ def _ends(
     values: Mapping[str, int],
 ) -> slice:
     """The indices on an axis, or all of them. Those outside of the array do not count."""
-    if isinstance(indices, Lookup):
-        return slice(0, size)
-    lowest, highest = extremes(*indices, loops)
-    first = None if lowest is None else value_of(lowest, values)
-    last = None if highest is None else value_of(highest, values)
-    if first is None or last is None or first > last:
-        return slice(0, size)
-    return slice(min(max(first, 0), size), max(min(last + 1, size), 0))
+    found = None if isinstance(indices, Lookup) else span(*indices, size, loops, values)
+    return slice(0, size) if found is None else found
+
+
+def span(
+    first: Expression, last: Expression, size: int, loops: Sequence[BoundedLoop], values: Mapping[str, int]
+) -> slice | None:
+    """The indices of an axis that an access spans, of those in the array; None if they are not known."""
+    lowest, highest = extremes(first, last, loops)
+    low = None if lowest is None else value_of(lowest, values)
+    high = None if highest is None else value_of(highest, values)
+    if low is None or high is None or low > high:
+        return None
+    return slice(min(max(low, 0), size), max(min(high + 1, size), 0))
 
 
 # --- Values -----------------------------------------------------------------------------------------------------------
 
 
+def is_sure(access: Access, values: Mapping[str, int]) -> bool:
+    """Whether the loops around an access are known to have rounds, and its conditions to hold."""
+    ranges = [range_of(loop, values) for loop in access.loops]
+    has_rounds = all(each is not None and each.start < each.stop for each in ranges)
+    return has_rounds and all(holds(each, values) is True for each in access.conditions)
+
+
 def value_of(expression: Expression, values: Mapping[str, int]) -> int | None:
+    """The value of an expression; None if that of a symbol in it is not known."""
     return expression.evaluate(values) if expression.symbols <= values.keys() else None
 
 
@@ -185,4 +197,4 @@ def holds(condition: Condition | AnyOf, values: Mapping[str, int]) -> bool | Non
     left, right = value_of(condition.left, values), value_of(condition.right, values)
     if left is None or right is None:
         return None
-    return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]
+    return relates(left, condition.relation, right)

@@ -7,7 +7,7 @@ import functools
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -59,10 +59,17 @@ class Request:
 
     def is_usable(self) -> bool:
         """Whether a layer has the entry whole and trusted, and this machine can run it."""
+        return self._is_fit(lambda entry: entry.verify_usable() is not None)
+
+    def seems_usable(self) -> bool:
+        """Whether a layer has the entry with files of the right sizes, and this machine can run it."""
+        return self._is_fit(lambda entry: not unsupported(entry.manifest()))
+
+    def _is_fit(self, fits: Callable[[Entry], bool]) -> bool:
         for layer in self.cache.layers:
             with suppress(CacheError):
-                Entry(layer / self.key).verify_usable()
-                return True
+                if fits(Entry(layer / self.key)):
+                    return True
         return False
 
     def find(self) -> Entry | None:
@@ -143,7 +150,7 @@ def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request
     cache = request.cache
     known = [_built_with(request, each.ingredients) for each in compiler.known(cache.layers, *cmake)]
     there = list({each.key: each for each in known if each.is_there}.values())
-    if len(there) == 1 and _seems_usable(there[0]):  # Its files are read when it is found.
+    if len(there) == 1 and there[0].seems_usable():  # Its files are read when it is found.
         return there[0]
     # Imported entries arrive without the record of their toolchain.
     similar = cache.similar(request.program, request.ingredients)
@@ -153,15 +160,6 @@ def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request
     if len(found) > 1:
         found.sort(key=lambda each: not each.is_usable())
     return [*found, *known, request][0]
-
-
-def _seems_usable(request: Request) -> bool:
-    """Whether a layer has the entry with files of the right sizes, and this machine can run it."""
-    for layer in request.cache.layers:
-        with suppress(CacheError):
-            if not unsupported(Entry(layer / request.key).manifest()):
-                return True
-    return False
 
 
 def _open_cache() -> Cache:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import functools
 import importlib.machinery
 import inspect
 import linecache
@@ -26,14 +27,12 @@ MARGIN = 60.0
 _FUTURES: int = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
+@functools.cache
 def _started() -> float:
     """When this process started, in seconds since 1970; 0 if it is not known."""
     ticks = this_process().start
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     return booted + ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
-
-
-_STARTED = _started()
 
 
 def check_source(function: Any, program: str) -> None:
@@ -61,7 +60,7 @@ def _is_same(function: FunctionType) -> bool:
         is_file = True
         loader = function.__globals__.get("__loader__")
         is_plain = loader is None or type(loader) is importlib.machinery.SourceFileLoader
-        if max(status.st_mtime, status.st_ctime) + MARGIN < _STARTED or not is_plain:
+        if max(status.st_mtime, status.st_ctime) + MARGIN < _started() or not is_plain:
             return True
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
@@ -69,19 +68,27 @@ def _is_same(function: FunctionType) -> bool:
         return True  # which inspect says
     try:
         flags = code.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        module = compile("".join(lines), code.co_filename, "exec", flags, dont_inherit=True)
+        module = _compiled("".join(lines), code.co_filename, flags)
     except (SyntaxError, ValueError, RecursionError):
         return not is_file
     here, expected = (code.co_qualname, code.co_firstlineno), instructions(code)
-    found = (each for each in _inner(module) if (each.co_qualname, each.co_firstlineno) == here)
+    found = (each for each in inner_code(module) if (each.co_qualname, each.co_firstlineno) == here)
     return any(instructions(each) == expected for each in found)
 
 
-def _inner(code: CodeType) -> Iterator[CodeType]:
+@functools.lru_cache(maxsize=16)
+def _compiled(text: str, file: str, flags: int) -> CodeType:
+    """A module, whose functions are checked one after the other."""
+    module: CodeType = compile(text, file, "exec", flags, dont_inherit=True)
+    return module
+
+
+def inner_code(code: CodeType) -> Iterator[CodeType]:
+    """The code of all functions, classes and comprehensions inside a code object."""
     for each in code.co_consts:
         if isinstance(each, CodeType):
             yield each
-            yield from _inner(each)
+            yield from inner_code(each)
 
 
 def instructions(code: CodeType) -> list[Any]:

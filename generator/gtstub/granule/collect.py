@@ -27,11 +27,12 @@ from gtstub.granule.description import (
     Number,
     Variable,
 )
-from gtstub.granule.memory import Layout, section_of
+from gtstub.granule.memory import section_of
 from gtstub.granule.naming import Names, check_names, layout_of, reserved_names
 from gtstub.granule.sizes import with_sizes
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf, StaticLeaf
 from gtstub.plan.planner import make_plan
+from gtstub.programs.layout import Layout
 from gtstub.signature.documents import program_in, sdfg_in
 from gtstub.signature.dtypes import COMPLEX_DTYPES
 from gtstub.util.callables import title

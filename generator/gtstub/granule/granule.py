@@ -12,9 +12,9 @@ from gtstub import _host
 from gtstub.errors import CaptureWarning, GranuleError
 from gtstub.granule.collect import Collected, collect, flat_actions
 from gtstub.granule.export import export
-from gtstub.granule.memory import Layout
 from gtstub.granule.naming import arrays_of, layout_of, named_arrays
 from gtstub.granule.temporaries import temporaries
+from gtstub.programs.layout import Layout
 from gtstub.programs.unwritten import unwritten
 
 

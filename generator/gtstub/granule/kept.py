@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from gtstub.granule.description import Description
-from gtstub.granule.memory import Layout
+from gtstub.programs.layout import Layout
 
 FILE = "kept.bin"
 

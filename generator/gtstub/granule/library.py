@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gtstub.abi import MAX_RANK
 from gtstub.errors import GranuleError
 from gtstub.granule.description import Description, GranuleScalar, GranuleStep
-from gtstub.granule.memory import Layout
+from gtstub.programs.layout import Layout
 from gtstub.recorded.runtime import Array, refusal, runtime
 from gtstub.signature.dtypes import DTYPES, NUMBERS
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from gtstub.codegen.hosts.fortran import MAX_NAME, TYPES
 from gtstub.errors import GranuleError
-from gtstub.granule.memory import Layout
 from gtstub.plan.names import C_KEYWORDS
+from gtstub.programs.layout import Layout
 from gtstub.signature.dtypes import DTYPES, NAMES
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")

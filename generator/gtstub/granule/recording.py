@@ -21,8 +21,8 @@ import numpy.typing as npt
 from gtstub import _host
 from gtstub.errors import GranuleError, reason
 from gtstub.granule.description import Description, GranuleStep, HookCall
-from gtstub.granule.memory import Layout
 from gtstub.granule.naming import layout_of
+from gtstub.programs.layout import Layout
 from gtstub.util.bits import differences, digest, first_difference
 from gtstub.util.perturbed import can_change, perturb
 

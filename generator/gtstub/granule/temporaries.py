@@ -15,8 +15,8 @@ from gtstub.analysis.contents import Contents, contents, unknown_contents
 from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.granule.collect import Collected
 from gtstub.granule.description import ArrayValue, Call, Constant, GranuleStep, HookCall
-from gtstub.granule.memory import Layout
 from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
+from gtstub.programs.layout import Layout
 from gtstub.sdfg.model import Sdfg
 from gtstub.sdfg.read import SdfgError, read
 from gtstub.signature.documents import sdfg_in
@@ -135,5 +135,4 @@ def _axis_value(source: AxisValue, array: ArrayValue, layout: Layout) -> int:
     else:
         size, stride = section.shape[axis], section.steps[axis] * layout.strides[section.axes[axis]]
     start = array.origin[axis] if array.origin else 0
-    found = {"start": start, "stop": start + size, "size": size, "stride": stride}[source.name]
-    return (found - source.minus) // source.divisor
+    return source.of(start, size, stride)

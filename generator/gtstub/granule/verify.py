@@ -18,8 +18,8 @@ from gtstub.cache.store import open_cache
 from gtstub.errors import GranuleError
 from gtstub.granule.description import FILE, Description, GranuleArray, GranuleStep, HookCall, from_json
 from gtstub.granule.library import HookFunction, Library
-from gtstub.granule.memory import Layout
 from gtstub.granule.recording import Recording, Run, change, read
+from gtstub.programs.layout import Layout
 from gtstub.toolchain.compiler import find
 from gtstub.trust import read_trusted
 from gtstub.util.bits import digest

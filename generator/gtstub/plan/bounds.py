@@ -26,6 +26,7 @@ from gtstub.signature.model import (
     Follow,
     ScalarArgument,
     Use,
+    relates,
 )
 
 READ_TYPES = ("int32", "int64")
@@ -72,7 +73,7 @@ def _left(when: Iterable[Condition]) -> tuple[Condition, ...] | None:
 def _value(condition: Condition) -> bool | None:
     """Whether a condition holds, if that is the same for all values of its symbols."""
     found = difference(condition.left, condition.right)
-    return None if found is None else {"<": found < 0, "==": found == 0, "!=": found != 0}[condition.relation]
+    return None if found is None else relates(found, condition.relation, 0)
 
 
 def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.plan.model import (
     COMPUTE_TIME,
@@ -137,7 +137,7 @@ class Connection:
         sizes = [each for each in self._required if each.property == "size"]
         for requirements in (sizes, self._required):  # strides follow from sizes as a rule
             for each in solve([each.value for each in requirements], set(unknown) - found.keys()):
-                found[each.symbol] = self._solution(len(found), each, requirements)
+                found[each.symbol] = self._solution(len(found), each)
         self._open = set(unknown) - found.keys()
         if missing := [each.name for each in arguments if each.name in self._open]:
             names = "', '".join(missing)
@@ -157,12 +157,12 @@ class Connection:
                     return AxisValue(self._fields[each.array], each.axis, each.property, constant, factor)
         return None
 
-    def _solution(self, order: int, found: Quotient, requirements: Sequence[Requirement]) -> Solution:
+    def _solution(self, order: int, found: Quotient) -> Solution:
         names = found.numerator.symbols | found.divisor.symbols
         if has_scalar := not names.isdisjoint(self._scalar_symbols):
             self._scalar_symbols.add(found.symbol)
-        blamed = requirements[found.equation]
-        leaf, axes = self._fields[blamed.array], self._axes_in(names, requirements)
+        blamed = self._required[found.equation]
+        leaf, axes = self._fields[blamed.array], self._axes_in(names)
         return Solution(
             order,
             leaf,
@@ -175,17 +175,16 @@ class Connection:
             has_scalar,
         )
 
-    def _axes_in(self, names: frozenset[str], requirements: Sequence[Requirement]) -> tuple[tuple[str, AxisValue], ...]:
+    def _axes_in(self, names: frozenset[str]) -> tuple[tuple[str, AxisValue], ...]:
         """The axes whose values have some of these names."""
         return tuple(
             (name, AxisValue(self._fields[each.array], each.axis, each.property))
-            for number, each in enumerate(requirements)
+            for number, each in enumerate(self._required)
             if (name := value_name(number)) in names
         )
 
     def _required_shapes(self) -> Iterator[RequiredShape]:
-        open_: list[tuple[int, Requirement]] = []
-        """Those that contain symbols without a value, which the SDFG does not take."""
+        open_: list[tuple[int, Requirement]] = []  # with symbols without a value, which the SDFG does not take
         for number, each in enumerate(self._required):
             value = each.value
             if not value.symbols.isdisjoint(self._open):
@@ -205,7 +204,7 @@ class Connection:
                     each.property,
                     value,
                     str(each.value),
-                    self._axes_in(value.symbols, self._required),
+                    self._axes_in(value.symbols),
                     has_scalar=not value.symbols.isdisjoint(self._scalar_symbols),
                 )
 

@@ -243,6 +243,11 @@ class AxisValue:
 
     kind: ClassVar[str] = "axis"
 
+    def of(self, start: int, size: int, stride: int) -> int:
+        """The value for an axis with these properties."""
+        found = {"start": start, "stop": start + size, "size": size, "stride": stride}[self.name]
+        return (found - self.minus) // self.divisor
+
     @property
     def text(self) -> str:
         """`stride of axis 1 of 'vn'`, `(size of axis 0 of 'b' - 1) / 2`."""
@@ -258,8 +263,8 @@ class AxisValue:
 class Solution:
     """
     A symbol, computed from several sizes or strides: `numerator / divisor`. The names in both are those of slots, of
-    which solutions with a lower `order` are computed before, and those in `axes`. That `name` of axis `axis` is `value`
-    is what an error says; `has_scalar` is as for `RequiredShape`.
+    which solutions with a lower `order` are computed before, and those in `axes`. An error says that
+    `name` of axis `axis` must be `value`; `has_scalar` is as for `RequiredShape`.
     """
 
     order: int
@@ -443,7 +448,10 @@ class FollowedTable:
 
 @dataclasses.dataclass(frozen=True)
 class CallBounds:
-    """What a call accesses if all conditions of `when` hold, and the sizes of its temporaries, not to be negative."""
+    """
+    What a call accesses if all conditions of `when` hold. `extents` are sizes of temporaries, which must not be
+    negative then.
+    """
 
     when: tuple[Condition, ...]
     indices: tuple[UsedIndices, ...]

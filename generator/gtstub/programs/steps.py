@@ -137,9 +137,11 @@ def capture(
     not do the same, `method()` is called once more to find out between which programs it changes an array. If the
     method cannot be called with other values, a CaptureWarning says so. `verify=False` calls the method once and
     compares nothing.
-    A CaptureWarning also says if a program reads elements that no program of the step writes, although an earlier one
-    writes others of the array: something else may have to fill them. Without a `name`, the step has that of the method,
-    and of a lambda the function around it with its file and line.
+
+    If a program reads elements that no program of the step writes, although an earlier one writes others of the array,
+    a CaptureWarning says so: something else may have to fill them.
+
+    Without a `name`, the step has that of the method, and of a lambda the function around it with its file and line.
     """
     if method is None:
         return _captured_block(Step([], name or "step"))

@@ -7,12 +7,11 @@ What is not known makes no sign: a program whose SDFG cannot be read, and an acc
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gtstub import _host
 from gtstub.analysis.bounds.access import Access, Unread
@@ -23,16 +22,15 @@ from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.errors import GtstubError
 from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
 from gtstub.plan.planner import make_plan
-from gtstub.sdfg.read import SdfgError, read
+from gtstub.programs.layout import Layout
+from gtstub.sdfg.read import read
 from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.signature.dtypes import DType
 from gtstub.signature.model import INDEX_TYPES, ScalarArgument
 from gtstub.util.callables import title
 
 MOST_RANGES = 4
 """Ranges of indices that a message has."""
-
-Memory = tuple[int, str, tuple[int, ...], tuple[int, ...]]
-"""Address, type, sizes and strides of an array, in elements."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,27 +56,25 @@ def unwritten(actions: Sequence[Any]) -> Iterator[str]:
     Says for each array the first position that reads elements which none writes. `actions` are those of a step, without
     steps inside it. A function writes all of the arrays that it gets; one that gets none may write any array.
     """
-    uses: dict[Memory, list[_Use]] = {}
+    uses: dict[Layout, list[_Use]] = {}
     for number, action in enumerate(actions):
         is_call = isinstance(action, _host.BoundCall)
         if not (action.device == "cpu" if is_call else isinstance(action, _host.Action) and action.arrays):
             return
-        for memory, use in _uses(number + 1, action) if is_call else _uses_of_function(number + 1, action):
-            uses.setdefault(memory, []).append(use)
-    for memory, found in uses.items():
-        if not any(_share(memory, other) for other in uses if other is not memory):
-            yield from _signs(memory[2], found)
+        for layout, use in _uses(number + 1, action) if is_call else _uses_of_function(number + 1, action):
+            uses.setdefault(layout, []).append(use)
+    for layout, found in uses.items():
+        if not any(_share(layout, other) for other in uses if other is not layout):
+            yield from _signs(layout.shape, found)
 
 
-def _uses_of_function(position: int, action: _host.Action) -> Iterator[tuple[Memory, _Use]]:
+def _uses_of_function(position: int, action: _host.Action) -> Iterator[tuple[Layout, _Use]]:
     import numpy as np
 
     for value in action.arrays:
         array = getattr(value, "ndarray", value)
         if isinstance(array, np.ndarray):
-            strides = tuple(each // array.itemsize for each in array.strides)
-            memory = array.ctypes.data, str(array.dtype), array.shape, strides
-            yield memory, _Use(position, title(action.function), "", (), None)
+            yield Layout.of(array), _Use(position, title(action.function), "", (), None)
 
 
 def _signs(shape: tuple[int, ...], uses: Sequence[_Use]) -> Iterator[str]:
@@ -136,19 +132,10 @@ def _where(mask: Any) -> str:
     return f"{'index' if len(occurring[axis]) == 1 else 'indices'} {listed} of axis {axis}"
 
 
-def _share(one: Memory, other: Memory) -> bool:
+def _share(one: Layout, other: Layout) -> bool:
     """Whether the memory of two arrays overlaps, with what is between their elements."""
-    (low, high), (other_low, other_high) = map(_extent, (one, other))
+    (low, high), (other_low, other_high) = one.extent, other.extent
     return low < other_high and other_low < high
-
-
-def _extent(memory: Memory) -> tuple[int, int]:
-    import numpy as np
-
-    address, dtype, shape, strides = memory
-    size = np.dtype(dtype).itemsize
-    reach = [(count - 1) * stride * size for count, stride in zip(shape, strides, strict=True)]
-    return address + sum(each for each in reach if each < 0), address + sum(each for each in reach if each > 0) + size
 
 
 # --- What a call does ---------------------------------------------------------------------------------------------
@@ -168,23 +155,22 @@ def _read(entry: Path) -> _Program | None:
         scalars = {each.name: each.dtype for each in signature.values if isinstance(each, ScalarArgument)}
         found = accesses(read(entry / LOWERED_SDFG), scalars).accesses
         return _Program(make_plan(signature, program_in(entry / "program.json")), found)
-    except (SdfgError, GtstubError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except (GtstubError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 
 
-def _uses(position: int, call: _host.BoundCall) -> Iterator[tuple[Memory, _Use]]:
+def _uses(position: int, call: _host.BoundCall) -> Iterator[tuple[Layout, _Use]]:
     program = _read(Path(call.program.stub_path).parent)
     arrays, given, written = call.arrays, call.arguments, set(call.written)
     if program is None:
-        for path, (*memory, _) in arrays.items():
-            yield tuple(memory), _Use(position, call.__name__, path, (), None if path in written else ())  # type: ignore[misc]
+        for path, array in arrays.items():
+            yield _layout(array), _Use(position, call.__name__, path, (), None if path in written else ())
         return
     fields = [leaf for leaf in program.plan.fields if leaf.path in arrays]
     values = {each.name: known for each in program.plan.values if (known := _value(each, given, arrays)) is not None}
-    tables = {leaf.array.name: _table(arrays[leaf.path]) for leaf in fields if leaf.is_connectivity}
+    tables = {leaf.array.name: _table(_layout(arrays[leaf.path])) for leaf in fields if leaf.is_connectivity}
     for leaf in fields:
-        *memory, _ = arrays[leaf.path]
-        sizes = arrays[leaf.path][2]
+        layout = _layout(arrays[leaf.path])
         reads: list[Elements] = []
         writes: list[Elements] | None = []
         for each in program.accesses:
@@ -193,10 +179,10 @@ def _uses(position: int, call: _host.BoundCall) -> Iterator[tuple[Memory, _Use]]
                     writes = None
             elif each.array == leaf.array.name and each.sizes is None:
                 if each.is_write and writes is not None:
-                    writes += reached(each, sizes, values)
-                elif not each.is_write and (found := touched(each, sizes, values, tables)) is not None:
+                    writes += reached(each, layout.shape, values)
+                elif not each.is_write and (found := touched(each, layout.shape, values, tables)) is not None:
                     reads.append(found)
-        yield tuple(memory), _Use(position, call.__name__, leaf.path, reads, writes)  # type: ignore[misc]
+        yield layout, _Use(position, call.__name__, leaf.path, reads, writes)
 
 
 def _value(slot: Slot, given: Mapping[str, Any], arrays: Mapping[str, tuple[Any, ...]]) -> int | None:
@@ -208,19 +194,16 @@ def _value(slot: Slot, given: Mapping[str, Any], arrays: Mapping[str, tuple[Any,
         case AxisValue(leaf=field) if field.path in arrays:
             _, _, shape, strides, origin = arrays[field.path]
             axis = slot.source.axis
-            start = origin[axis]
-            of_axis = {"start": start, "stop": start + shape[axis], "size": shape[axis], "stride": strides[axis]}
-            return int(of_axis[slot.source.name] - slot.source.minus) // slot.source.divisor
+            return slot.source.of(origin[axis], shape[axis], strides[axis])
     return None
 
 
-def _table(array: tuple[int, str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]) -> Any:
-    """The indices in a table of two axes, not a copy; None for another one."""
-    import numpy as np
-
+def _layout(array: tuple[int, str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]) -> Layout:
     address, dtype, shape, strides, _ = array
-    if len(shape) != 2 or 0 in shape or min(strides) < 0:
-        return None
-    low, high = _extent((address, dtype, shape, strides))
-    memory = (ctypes.c_char * (high - low)).from_address(low)
-    return np.ndarray(shape, dtype, memory, 0, tuple(each * np.dtype(dtype).itemsize for each in strides))
+    return Layout(address, cast(DType, dtype), shape, strides)
+
+
+def _table(layout: Layout) -> Any:
+    """The indices in a table of two axes, not a copy; None for another one."""
+    is_plain = len(layout.shape) == 2 and layout.has_elements and min(layout.strides) >= 0
+    return layout.array() if is_plain else None

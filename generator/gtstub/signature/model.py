@@ -260,12 +260,20 @@ INDEX_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "i
 """The types of scalars in expressions."""
 
 
+Relation = Literal["<", "==", "!="]
+
+
+def relates(left: int, relation: Relation, right: int) -> bool:
+    """Whether a relation holds between two numbers."""
+    return {"<": left < right, "==": left == right, "!=": left != right}[relation]
+
+
 @dataclasses.dataclass(frozen=True)
 class Condition:
     """A relation between two expressions over scalar arguments."""
 
     left: Expression
-    relation: Literal["<", "==", "!="]
+    relation: Relation
     right: Expression
 
     def __str__(self) -> str:
@@ -309,27 +317,37 @@ class Follow:
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class _Conditional:
+    """What holds in each call in which conditions hold, and is computed from scalar arguments."""
+
+    when: tuple[Condition, ...]
+
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        """All expressions, those of the conditions first."""
+        for condition in self.when:
+            yield from (condition.left, condition.right)
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all scalar arguments in the expressions."""
+        return frozenset().union(*(each.symbols for each in self.expressions))
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim(_Conditional):
     """
     What a program accesses in each call in which the conditions hold. Unless it `is_needed`, the program reads these
     elements, but its results do not depend on them, so that calls do not check them.
     """
 
-    when: tuple[Condition, ...]
     uses: tuple[Use, ...]
     follows: tuple[Follow, ...]
     is_needed: bool = True
 
     @property
-    def symbols(self) -> frozenset[str]:
-        """The names of all scalar arguments on which the claim depends."""
-        return frozenset().union(*(each.symbols for each in self.expressions))
-
-    @property
     def expressions(self) -> Iterator[Expression]:
-        """All expressions in the claim."""
-        for condition in self.when:
-            yield from (condition.left, condition.right)
+        yield from super().expressions
         for use in self.uses:
             yield from (*use.lowest, *use.highest)
         for follow in self.follows:
@@ -337,24 +355,16 @@ class Claim:
 
 
 @dataclasses.dataclass(frozen=True)
-class Extent:
+class Extent(_Conditional):
     """The size of a `temporary` on an axis, or a factor of it, which must not be negative if the conditions hold."""
 
-    when: tuple[Condition, ...]
     temporary: str
     axis: int
     size: Expression
 
     @property
-    def symbols(self) -> frozenset[str]:
-        """The names of all scalar arguments on which the size and the conditions depend."""
-        return frozenset().union(*(each.symbols for each in self.expressions))
-
-    @property
     def expressions(self) -> Iterator[Expression]:
-        """The size, and all expressions in the conditions."""
-        for condition in self.when:
-            yield from (condition.left, condition.right)
+        yield from super().expressions
         yield self.size
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from gtstub._version import __version__
 from gtstub.errors import ToolchainError, TrustError
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.toolchain.answer import BUILD_TYPES, COMPILERS, FLAGS, TYPE_FLAGS, Answer, ask, candidates, find_cmake
+from gtstub.toolchain.answer import BUILD_TYPES, FLAGS, TYPE_FLAGS, Answer, ask, candidates, find_cmake
 from gtstub.toolchain.cpu import BASELINE, compiled_features, key_features
 from gtstub.toolchain.environment import ANSWERED, in_key, refuse_overrides
 from gtstub.toolchain.identity import compiler_identity, identity
@@ -265,8 +265,8 @@ def _without_versions(question: Mapping[str, Any]) -> str:
 
 def _commands(variable: str) -> list[list[str]]:
     """The compiler that CC or CXX names, with its arguments; if the variable is not set, those that CMake tries."""
-    words = os.environ.get(variable, "").split()
-    return [words] if words else [[name] for name in COMPILERS[variable]]
+    arguments = os.environ.get(variable, "").split()[1:]
+    return [[name, *arguments] for name in candidates(variable)]
 
 
 def _read(file: Path, kept: Path) -> Toolchain | None:

@@ -37,7 +37,7 @@ def identity(program: str | None) -> Identity | None:
 
 
 def compiler_identity(command: Sequence[str], *, asks: bool = True) -> Identity | None:
-    """The same for a compiler with its arguments; of a wrapper, also what it prints as the version, if it is asked."""
+    """The identity of a compiler with its arguments. If `asks`, that of a wrapper ends with its version."""
     found = identity_on_path(command[0])
     if found is None or not asks or _is_direct(Path(str(found[0]))):
         return found

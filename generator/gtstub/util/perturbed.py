@@ -21,25 +21,20 @@ def perturb(array: Any, seed: int) -> None:
     Changes all finite numbers of an array slightly. The same array, values and seed give the same numbers. Signs stay,
     so that roots exist; a zero becomes a small positive number.
     """
-    array[...] = _like(array, perturbed(in_host_memory(array).reshape(array.shape), seed))
-
-
-def perturbed(values: Any, seed: int) -> Any:
-    """A numpy array with slightly other numbers than `values`."""
     import numpy as np
 
-    random = np.random.default_rng(seed)
-    if values.dtype.kind == "c":
-        parts = (_perturbed(part, random) for part in (values.real, values.imag))
-        made = np.empty_like(values)
-        made.real, made.imag = parts
-        return made
-    return _perturbed(values, random)
+    values = in_host_memory(array).reshape(array.shape)
+    array[...] = _like(array, _perturbed(values, np.random.default_rng(seed)))
 
 
 def _perturbed(values: Any, random: Any) -> Any:
+    """A numpy array with slightly other numbers than `values`."""
     import numpy as np
 
+    if values.dtype.kind == "c":
+        made = np.empty_like(values)
+        made.real, made.imag = (_perturbed(part, random) for part in (values.real, values.imag))
+        return made
     dtype = values.dtype
     amount = max(AMOUNT, 8 * float(np.finfo(dtype).eps))
     shares = amount * random.uniform(0.5, 1.0, values.shape)

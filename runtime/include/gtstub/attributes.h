@@ -8,7 +8,7 @@
 #define GTS_NOINLINE __attribute__((noinline))
 #define GTS_ALWAYS_INLINE __attribute__((always_inline))
 
-/** Around conditions of an SDFG, whose operands C converts as C++ does, whatever a compiler would say of that. */
+/** Silences compilers about conditions of an SDFG, whose operands C converts as C++ does. */
 #define GTS_CONVERTING_BEGIN                                                                                           \
     GTS_PRAGMA(GCC diagnostic push)                                                                                    \
     GTS_PRAGMA(GCC diagnostic ignored "-Wpragmas")                                                                     \

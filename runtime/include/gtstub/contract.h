@@ -162,7 +162,7 @@ typedef struct gts_stub {
     int (*call)(gts_program *, const void *args); /**< `<name>_call()`; args: `struct <name>_args` */
     int (*prepare)(gts_program *);                /**< fills the slots of new arrays, and checks all slots */
     int (*run)(gts_program *);                    /**< prepares, and calls the SDFG with the slots */
-    int (*start)(gts_program *);                  /**< `run` of a bound call; GTS_TABLE_CHANGED, and nothing was done */
+    int (*start)(gts_program *);                  /**< `run` of a bound call; or GTS_TABLE_CHANGED, without a run */
     void *(*init)(const gts_program *);           /**< calls `__dace_init_<name>` and returns its result */
 } gts_stub;
 

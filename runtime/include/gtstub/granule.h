@@ -59,8 +59,8 @@ GTS_EXPORT int gts_granule_array(const gts_granule *granule, const char *name, g
 GTS_EXPORT int gts_granule_unbind(gts_granule *granule);
 
 /**
- * Closes the programs and frees the kept arrays. A copy of the pointer is refused afterwards. So that this can be said, a
- * few hundred bytes of the granule stay.
+ * Closes the programs and frees the kept arrays. A copy of the pointer is refused afterwards. For that refusal,
+ * a few hundred bytes of the granule stay in memory.
  *
  * @param granule  becomes NULL after success, and may be NULL. If it is running, it is refused: a hook cannot close it
  * @return 0 or -1; then nothing has changed

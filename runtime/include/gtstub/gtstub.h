@@ -199,8 +199,9 @@ GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const 
  * hosts until they set it. Fortran hosts must set it before the first call.
  *
  * A table is checked when it is first passed: every index must be one of a field of the call, or be base - 1 for no
- * neighbor if the program allows that. The program copies a table of base 1 to base 0. So the host must not change the
- * table in place, nor pass another table at the same address. Tables on a GPU must have base 0 and are not checked.
+ * neighbor if the program allows that. It is checked again when one of the elements that calls compare has changed. The
+ * program copies a table of base 1 to base 0. After a change that may leave the compared elements as they are, call this
+ * function again. Tables on a GPU must have base 0, and are neither checked nor compared.
  *
  * @param program       the program
  * @param connectivity  its name in the offset provider: "E2C2V"

@@ -233,7 +233,7 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
 /** gts_end_tables() after a table was read. */
 GTS_EXPORT GTS_COLD void gts_end_tables_slowly(gts_program *self);
 
-/** Ends a check of tables that has refused none. Says on stderr of a new one if its index base may be another one. */
+/** Ends a check of tables that has refused none. Says on stderr if the index base of a new one may be wrong. */
 static inline void gts_end_tables(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_table))

@@ -9,15 +9,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from tests.support.random_closures import Box
 from tests.support.recorded_dace import opaque
-
-
-class Box:
-    """An object with attributes."""
-
-    def __init__(self, **attributes: Any) -> None:
-        self.__dict__.update(attributes)
-
 
 FACTOR, BOX, WEIGHTS = 2.0, Box(k=3.0), [1.0, 2.0]
 CHANGES: list[Any] = []

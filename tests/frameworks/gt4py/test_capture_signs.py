@@ -4,6 +4,7 @@
 
 import functools
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,11 @@ def own(caught: list[warnings.WarningMessage]) -> list[str]:
     return [str(each.message) for each in found]
 
 
-def signs(table: list[list[int]], *calls: tuple[int, int], gathers: int = 1) -> list[str]:
-    """The warnings for a capture that scales edges into another array, and gathers these at vertices."""
+type Programs = tuple[Callable[[int, int], None], Callable[[], None], gtx.Field, gtx.Field]
+
+
+def programs(table: list[list[int]]) -> Programs:
+    """A call that scales edges into another array up to an end and a level, one that gathers these, and both arrays."""
     scaled_, gather_ = built()
     given, edges = (gtx.as_field([Edge, K], np.ones((EDGES, LEVELS))) for _ in range(2))
     weights = gtx.as_field([Vertex, V2EDim], np.ones((VERTICES, 2)))
@@ -62,11 +66,24 @@ def signs(table: list[list[int]], *calls: tuple[int, int], gathers: int = 1) -> 
     data = np.array(table, np.int32)
     provider = {"V2E": gtx.as_connectivity([Vertex, V2EDim], codomain=Edge, data=data)}
 
+    def scale(end: int, levels: int) -> None:
+        scaled_(given, 2.0, edges, np.int32(end), np.int32(levels), offset_provider={})
+
+    def gather() -> None:
+        gather_(edges, weights, vertices, offset_provider=provider)
+
+    return scale, gather, given, edges
+
+
+def signs(table: list[list[int]], *calls: tuple[int, int], gathers: int = 1) -> list[str]:
+    """The warnings for a capture that scales edges into another array, and gathers these at vertices."""
+    scale, gather, *_ = programs(table)
+
     def run() -> None:
         for end, levels in calls:
-            scaled_(given, 2.0, edges, np.int32(end), np.int32(levels), offset_provider={})
+            scale(end, levels)
         for _ in range(gathers):
-            gather_(edges, weights, vertices, offset_provider=provider)
+            gather()
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -131,19 +148,14 @@ def test_an_exchange_of_integers() -> None:
 
 @pytest.mark.parametrize("between", ["nothing", "the array", "another array", "no array"])
 def test_an_exported_step(between: str, tmp_path: Path) -> None:
-    scaled_, gather_ = built()
-    given, edges = (gtx.as_field([Edge, K], np.ones((EDGES, LEVELS))) for _ in range(2))
-    weights = gtx.as_field([Vertex, V2EDim], np.ones((VERTICES, 2)))
-    vertices = gtx.as_field([Vertex, K], np.zeros((VERTICES, LEVELS)))
-    data = np.array(WITH_HALO, np.int32)
-    provider = {"V2E": gtx.as_connectivity([Vertex, V2EDim], codomain=Edge, data=data)}
+    scale, gather, given, edges = programs(WITH_HALO)
 
     def exchange(*arrays: Any) -> None: ...
 
     with gtstub.capture() as first:
-        scaled_(given, 2.0, edges, np.int32(4), np.int32(LEVELS), offset_provider={})
+        scale(4, LEVELS)
     with gtstub.capture() as second:
-        gather_(edges, weights, vertices, offset_provider=provider)
+        gather()
     arrays = {"the array": [edges], "another array": [given], "no array": []}.get(between)
     middle = [] if arrays is None else [gtstub.action(exchange, *arrays)]
     step = gtstub.Step([first, *middle, second], "run")

@@ -406,7 +406,9 @@ def test_a_program_is_read_once_for_all_its_variants(tmp_path: Path, readings: l
     assert [each.baked["order"] for each in (first, second, third)] == [1, 2, 3]
 
 
-def test_a_program_is_read_again_for_the_next_compilation(tmp_path: Path, readings: list[str]) -> None:
+def test_a_program_is_read_again_for_the_next_compilation_and_refused_if_its_file_was_edited(
+    tmp_path: Path, readings: list[str]
+) -> None:
     module = load(tmp_path, MODEL)
     (before,) = variants(module, 1)
     readings.clear()
@@ -421,7 +423,7 @@ def test_a_program_is_read_again_for_the_next_compilation(tmp_path: Path, readin
     assert after.key != before.key
 
 
-def test_a_program_that_changes_between_two_variants_is_read_again(tmp_path: Path, readings: list[str]) -> None:
+def test_a_program_that_changes_between_two_variants_is_refused(tmp_path: Path, readings: list[str]) -> None:
     module = load(tmp_path, MODEL)
     (before,) = variants(module, 1)
     with fingerprint.one_reading():

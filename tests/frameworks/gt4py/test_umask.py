@@ -5,17 +5,14 @@ and gtstub does not refuse it, whatever umask and group are. tests/unit/cache/te
 
 from __future__ import annotations
 
+import functools
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.checkout import ROOT
-from tests.support.modes import writable_by_others
-
-OTHER = 65534
+from tests.support.modes import OTHER, run_python, writable_by_others
 
 
 @pytest.mark.parametrize(
@@ -34,19 +31,7 @@ def test_what_others_can_write(tmp_path: Path, umask: int, group: int | None) ->
         "PYTHONPATH": str(ROOT),
     }
 
-    def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            env={**os.environ, **environment},
-            umask=umask,
-            group=group,
-            extra_groups=None if group is None else [],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    run = functools.partial(run_python, umask=umask, group=group, environment=environment)
 
     assert "right" in run("-m", "tests.support.trusted_model", str(place / "new" / "granule"))
     assert {path.name for path in place.iterdir()} >= {"made", "new", "recording", "profile.json"}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.cli import write_signatures
-from tests.support.modes import writable_by_others
+from tests.support.modes import OTHER, run_python, writable_by_others
 
 UMASKS = (0o000, 0o002, 0o022, 0o027, 0o077)
-OTHER = 65534
 
 MAKES = """
 import os, shutil, sys
@@ -86,16 +83,7 @@ def test_what_others_can_write(
     if group is not None and os.geteuid() != 0:
         pytest.skip("only root can have any group")
     write_signatures(tmp_path / "given")
-    done = subprocess.run(
-        [sys.executable, "-c", MAKES, tmp_path, libraries, toolchain.kept.parent],
-        umask=umask,
-        group=group,
-        extra_groups=None if group is None else [],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run_python("-c", MAKES, tmp_path, libraries, toolchain.kept.parent, umask=umask, group=group)
     assert {path.name for path in tmp_path.iterdir()} >= {"made", "new", "list.toml", "generated", "imported"}
     made = {path.name for path in (tmp_path / "made" / "cache").iterdir()}
     assert made >= {".claims", ".hits", ".limited", "failed", "prog-" + 32 * "0"}

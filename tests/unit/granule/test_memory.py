@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtstub.granule.description import Section
-from gtstub.granule.memory import Layout, section_of
+from gtstub.granule.memory import section_of
+from gtstub.programs.layout import Layout
 
 Array = np.ndarray[Any, Any]
 

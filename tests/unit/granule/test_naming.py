@@ -27,11 +27,11 @@ from gtstub.granule.description import (
     HookCall,
     Variable,
 )
-from gtstub.granule.memory import Layout
 from gtstub.granule.naming import Names, check_names, named_arrays, reserved_names
 from gtstub.granule.render import render
 from gtstub.install import FOLDER, INCLUDE
 from gtstub.plan.names import C_KEYWORDS
+from gtstub.programs.layout import Layout
 from tests.support.fortran_hosts import MODULES
 from tests.support.programs import needs
 

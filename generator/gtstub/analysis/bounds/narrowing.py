@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from gtstub.analysis.bounds.access import Access, AnyOf
 from gtstub.analysis.bounds.conditions import MOST_CASES
 from gtstub.analysis.bounds.simplify import at_once, parts_of
-from gtstub.signature.expressions import Expression, extremum
+from gtstub.signature.expressions import Expression, extremum, split
 from gtstub.signature.model import Condition
 
 
@@ -94,10 +94,9 @@ def is_about(condition: Condition | AnyOf, variables: Collection[str]) -> bool:
 
 def _limit(value: Expression, variables: Collection[str]) -> tuple[str, bool, Expression] | None:
     """The variable that must be above or, if it is subtracted, below what makes a value 0."""
-    found = value.symbols & set(variables)
-    for term, factor in value.terms:
-        if term in found and abs(factor) == 1 and isinstance(term, str):
-            rest = value - Expression(0, ((term, factor),))
-            if rest.symbols.isdisjoint(variables):
-                return term, factor > 0, rest * -factor
-    return None
+    names = value.symbols & set(variables)
+    part = split(value, name := next(iter(names))) if len(names) == 1 else None
+    if part is None or part.factor not in (Expression(1), Expression(-1)):
+        return None
+    factor = part.factor.constant
+    return name, factor > 0, part.rest * -factor

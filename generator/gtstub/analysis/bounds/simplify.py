@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from gtstub.signature.expressions import Expression, Extremum, difference, parse
-from gtstub.signature.model import Claim, Condition, Follow, Use
+from gtstub.signature.model import Claim, Condition, Follow, Relation, Use, relates
 
 
 def simplified(
@@ -206,7 +206,7 @@ def normalized(conditions: Iterable[Condition]) -> tuple[Condition, ...] | None:
     for condition in conditions:
         for difference_ in at_once(condition):
             if difference_.is_constant:
-                if not _holds(condition.relation, difference_.constant):
+                if not relates(0, condition.relation, difference_.constant):
                     return None
             else:
                 found.add(_of_difference(condition.relation, difference_))
@@ -226,11 +226,7 @@ def at_once(condition: Condition) -> list[Expression]:
     return found
 
 
-def _holds(relation: str, difference_: int) -> bool:
-    return {"<": difference_ > 0, "==": difference_ == 0, "!=": difference_ != 0}[relation]
-
-
-def _of_difference(relation: Literal["<", "==", "!="], difference_: Expression) -> Condition:
+def _of_difference(relation: Relation, difference_: Expression) -> Condition:
     """The relation of the terms that are subtracted to those that are added."""
     minus = Expression(0, tuple((atom, -factor) for atom, factor in difference_.terms if factor < 0))
     plus = Expression(0, tuple((atom, factor) for atom, factor in difference_.terms if factor > 0))

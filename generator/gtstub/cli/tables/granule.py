@@ -7,9 +7,9 @@ from pathlib import Path
 
 from gtstub.cache.inspection import signatures
 from gtstub.granule.description import ArrayValue, Call, Constant, Description
-from gtstub.granule.memory import Layout
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.plan.planner import make_plan
+from gtstub.programs.layout import Layout
 from gtstub.util.console import make_table, print_parts
 
 

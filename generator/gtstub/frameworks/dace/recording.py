@@ -25,6 +25,8 @@ from dace import symbolic
 from dace.frontend.common import op_repository
 from dace.frontend.python import astutils, cached_program, newast, preprocessing
 
+from gtstub.frameworks.sources import inner_code
+
 _LOCK = threading.RLock()
 
 _OF_LOOP = re.compile(r"gen\d+_(\d+)(?:_(\d+))?")
@@ -266,8 +268,7 @@ def _aliases(code: CodeType, modules: Mapping[str, str]) -> Mapping[str, Sequenc
 
 
 def _names_in(code: CodeType) -> set[str]:
-    inner = (_names_in(each) for each in code.co_consts if isinstance(each, CodeType))
-    return {*code.co_names, *code.co_freevars}.union(*inner)
+    return {name for each in (code, *inner_code(code)) for name in (*each.co_names, *each.co_freevars)}
 
 
 @contextlib.contextmanager

@@ -21,13 +21,12 @@ def saved_sdfg(file: Path) -> dace.SDFG:
     The SDFG in a file. Raises GtstubError if another version of DaCe has written it, SdfgError if it is not in JSON,
     and OSError if it cannot be read.
     """
+    return dace.SDFG.from_json(_checked_json(file))
+
+
+def _checked_json(file: Path) -> Mapping[str, Any]:
+    """DaCe's JSON form of the SDFG in a file. Raises as `saved_sdfg`."""
     _, raw = json_in(file.read_bytes(), str(file))
-    check_version(raw, file)
-    return dace.SDFG.from_json(raw)
-
-
-def check_version(raw: Mapping[str, Any], file: Path) -> None:
-    """Raises GtstubError if another version of DaCe has written an SDFG, or an unknown one."""
     version = raw.get("dace_version")
     if version != dace.__version__:
         by = f"by DaCe {version}" if isinstance(version, str) else "by a DaCe that has not written down its version"
@@ -35,14 +34,13 @@ def check_version(raw: Mapping[str, Any], file: Path) -> None:
             f"The SDFG in '{file}' was written {by}. DaCe {dace.__version__}, which is installed, may compile it into"
             " other code: make it again with the installed DaCe, or install the other one."
         )
+    return raw
 
 
 def load_nested(sdfg: dace.SDFG) -> None:
     """Loads the nested SDFGs that are in files, as `saved_sdfg` does."""
     for node, parent in list(sdfg.all_nodes_recursive()):
         if isinstance(node, nodes.NestedSDFG) and node.sdfg is None and node.ext_sdfg_path:
-            file = Path(node.ext_sdfg_path).expanduser()
-            _, raw = json_in(file.read_bytes(), str(file))
-            check_version(raw, file)
+            _checked_json(Path(node.ext_sdfg_path).expanduser())
             node.load_external(parent)
             load_nested(node.sdfg)
