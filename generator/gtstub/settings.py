@@ -76,6 +76,15 @@ class Progress(StrEnum):
     OFF = "off"
 
 
+DEFAULT_CHECKS = "finite"
+
+
+def checks() -> str | None:
+    """The debug checks in GTSTUB_CHECK; None if it has none."""
+    text = os.environ.get(CHECK, "")
+    return None if text in ("", "0") else text
+
+
 def mode() -> Mode:
     """The mode in GTSTUB_MODE, or else in FV3_DACEMODE, or else BuildAndRun. Raises ConfigError for an unknown name."""
     return _choice(FV3_MODE if not os.environ.get(MODE) else MODE, Mode.BUILD_AND_RUN)

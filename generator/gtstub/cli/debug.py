@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from gtstub.cli.command import run_command
 from gtstub.cli.options import example
-from gtstub.settings import BUILD_CHECKS, CHECK
+from gtstub.settings import BUILD_CHECKS, CHECK, DEFAULT_CHECKS, checks
 
 
 def _text(given: str | None) -> str:
     """The option, or else GTSTUB_CHECK if it has checks, or else 'finite'."""
-    text = os.environ.get(CHECK, "") if given is None else given
-    if given is None and text in ("", "0"):
-        text = "finite"
+    text = (checks() or DEFAULT_CHECKS) if given is None else given
     from gtstub import _host
 
     try:

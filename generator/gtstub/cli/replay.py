@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gtstub import settings
 from gtstub.backends.choice import EMBEDDED, Tag
 from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, example, json_options, plot_option
@@ -56,7 +57,7 @@ def _tolerance(text: str) -> tuple[str | None, int]:
         "gtstub replay recording ENTRY --compare --ulp 4 --ulp 'x[0]=16'",
         "gtstub replay recording my.model:program --program program --backend GTFN_CPU --compare",
         "gtstub replay recording ENTRY --compare --jq '.comparisons[] | select(.beyond > 0)'",
-        'gtstub replay recording ENTRY --build-checks --check "nan; min q*=0"',
+        'gtstub replay recording ENTRY --build-checks --check "finite; min q*=0"',
     )
 )
 @click.argument("recording", type=FILE)
@@ -76,7 +77,9 @@ def _tolerance(text: str) -> tuple[str | None, int]:
 @plot_option(help="Draw the differences of the worst field, as .svg or .png; needs matplotlib.")
 @click.option("--check", "checks", metavar="TEXT", help="Check the values in all calls (docs/debugging.md).")
 @click.option(
-    "--build-checks", is_flag=True, help="Build ENTRY again and check what each map writes; for NaN by default."
+    "--build-checks",
+    is_flag=True,
+    help="Build ENTRY again and check what each map writes; 'finite' unless GTSTUB_CHECK is set.",
 )
 @click.option("--grid", metavar="MODULE:NAME", help="A function: makes connectivities that are not recorded.")
 @json_options
@@ -113,8 +116,9 @@ def replay(
     if not found:
         raise GtstubError(f"There is no recording in '{recording}'.")
     with contextlib.ExitStack() as stack:
-        if checks is None and build_checks:
-            checks = "nan"
+        checked = settings.checks()  # Those count as well.
+        if checks is None and checked is None and build_checks:
+            checks = settings.DEFAULT_CHECKS
         if checks is not None:
             from gtstub.programs.checks import checks as checking
 
@@ -125,7 +129,7 @@ def replay(
         opened = [_open(stack, name, backend, grid, build_checks) for name in programs]
         if as_step:
             _refuse_gt4py(opened)
-        ways = Ways(wants_worst=plot_file is not None, is_checked=checks is not None, as_step=as_step)
+        ways = Ways(wants_worst=plot_file is not None, is_checked=bool(checks or checked), as_step=as_step)
         replayed, worst = _replay(found, opened, names, dict(tolerances), ways)
     if worst and plot_file is not None:
         from gtstub.recorded.plot import plot_worst

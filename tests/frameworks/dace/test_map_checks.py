@@ -42,7 +42,8 @@ SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
 )
 
 OF_SQRT = (
-    f"is nan at [1, 2] after map '_numpy_sqrt__map' (test_map_checks.py:{LINE}); check 'nan' refuses 1 of 20 elements."
+    f"is nan at [1, 2] after map '_numpy_sqrt__map' (test_map_checks.py:{LINE}); check 'finite' refuses 1 of 20 "
+    f"elements."
 )
 
 
@@ -65,7 +66,7 @@ def test_programs_that_are_built_with_checks(
     advance(*plain)
     advance.clear()
     monkeypatch.setenv("GTSTUB_BUILD_CHECKS", "1")
-    with gtstub.checks("nan"):
+    with gtstub.checks("finite"):
         advance(*checked)
         check_same(checked, plain)
         with pytest.raises(RuntimeError) as error:
