@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +103,7 @@ def test_the_arrays_are_as_before(model: Model, tmp_path: Path) -> None:
     before = all_bytes(model)
     model.granule().export(tmp_path / "tiny")
     assert all_bytes(model) == before
-    assert model.hook_calls == 2  # from the values of now, and from other ones
+    assert model.hook_calls == 3  # from the values of now, and twice from other ones
 
 
 def test_constants_are_not_copied_for_each_process(tiny: Exported) -> None:
@@ -253,13 +255,61 @@ def test_a_hook_that_changes_an_array_it_does_not_get(model: Model, value: float
 
 
 def test_steps_begin_with_other_values(tiny: Exported) -> None:
-    """Those of arrays that steps write, but for temporaries, which begin as zero."""
+    """Those of all arrays but tables, and temporaries, which begin as zero."""
     runs = json.loads((tiny.folder / "capture.json").read_text(encoding="utf-8"))["runs"]
-    assert {name: (run["changed"], run["why"]) for name, run in runs.items()} == {
-        name: (["u", "w", "line", "vertices", "work", "history"], "") for name in ("run", "first")
+    arrays = ["u", "w", "line", "edges", "vertices", "weights", "coefficients", "work", "history"]
+    assert {name: (sorted(run["changed"]), run["limits"]) for name, run in runs.items()} == {
+        name: (sorted(arrays), "") for name in ("run", "first")
     }
 
 
+def test_a_hook_that_changes_an_input_that_it_does_not_get(model: Model, tmp_path: Path) -> None:
+    """An array that no program writes, with the same values everywhere."""
+    model.coefficients[:] = 1.0
+
+    def change() -> None:
+        model.coefficients[0] = model.coefficients[-1]
+
+    granule = gtstub.Granule(
+        "g",
+        steps={"s": gtstub.Step([*model.first, change])},
+        kept={"coefficients": model.coefficients},
+        hooks={"h": change},
+    )
+    with pytest.raises(GranuleError, match=r"changes array 'coefficients', which it does not get, at 4 of 16 elements"):
+        granule.export(tmp_path / "g")
+    assert (model.coefficients == 1.0).all()
+
+
+@pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
+def test_a_hook_that_refuses_other_values_of_an_input(model: Model, tmp_path: Path) -> None:
+    """Then only what steps write has other values."""
+
+    def check() -> None:
+        if model.coefficients[0, 0] != first:
+            raise LookupError("other values")
+
+    first = model.coefficients[0, 0]
+    step = gtstub.Step([*model.first, check])
+    granule = gtstub.Granule("g", steps={"s": step}, arguments={"u": model.u}, hooks={"h": check})
+    text = "was verified with other values only in arrays that steps write: LookupError: other values."
+    with pytest.warns(CaptureWarning, match=re.escape(text)):
+        folder = granule.export(tmp_path / "g")
+    (run,) = json.loads((folder / "capture.json").read_text(encoding="utf-8"))["runs"].values()
+    assert len(run["changed"]) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_hide_differences(model: Model, value: float, tmp_path: Path) -> None:
+    model.work[:2] = value
+    granule = gtstub.Granule("g", steps={"s": model.first}, arguments={"u": model.u}, kept={"work": model.work})
+    text = "was verified with array 'u' not finite at 8 of 20 elements, which hides differences."
+    with pytest.warns(CaptureWarning, match=re.escape(text)):
+        granule.export(tmp_path / "g")
+
+
+@pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
 @pytest.mark.parametrize("with_nan", [True, False])
 def test_a_hook_that_refuses_other_values(model: Model, with_nan: bool, tmp_path: Path) -> None:
     before = model.u.copy()
@@ -276,10 +326,35 @@ def test_a_hook_that_refuses_other_values(model: Model, with_nan: bool, tmp_path
     why = "array 'u' is not finite" if with_nan else "LookupError: other values"
     with pytest.warns(CaptureWarning) as caught:
         granule.export(tmp_path / "g", progress=said.append)
+    caught = [each for each in caught if str(each.message).startswith("Step")]
     text = f"Step 's' of granule 'g' was verified only from the values of the export: {why}."
     assert [(str(each.message), each.filename) for each in caught] == [(text, __file__)]
     assert said[-1] == f"Comparing step 's' with Python, only from the values of the export: {why}"
     assert model.u.tobytes() == before.tobytes()
+
+
+# --- Scalars ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_zero_dimensional_field_is_a_constant_or_a_scalar(model: Model, tmp_path: Path) -> None:
+    granule = gtstub.Granule("g", steps={"s": model.first})
+    with pytest.warns(CaptureWarning) as caught:
+        granule.export(tmp_path / "constant")
+    assert [str(each.message) for each in caught] == [
+        "Granule 'g' has constants where Python has memory: zero-dimensional field 'scale' of program 'mix' is 0.75. "
+        "The host passes those that are named: scalars=['scale']."
+    ]
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        folder = gtstub.Granule("g", steps={"s": model.first}, scalars=["scale"]).export(tmp_path / "scalar")
+    assert [(each.name, each.dtype, each.value) for each in read_granule(folder).scalars] == [
+        ("scale", "float64", 0.75)
+    ]
+    assert refusal({"s": model.first}, arguments={"x": np.array(0.75)}) == (
+        "No step of granule 'g' has the array of argument 'x'. A zero-dimensional field is a scalar: name it in "
+        "'scalars'."
+    )
 
 
 def test_scalars(model: Model) -> None:

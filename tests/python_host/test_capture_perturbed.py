@@ -216,3 +216,35 @@ def test_read_only_arrays_keep_their_values(model: Model) -> None:
     model.a.flags.writeable = False
     gtstub.capture(lambda: model.scale(model.a, 2.0, model.b))
     assert model.a.tobytes() == before.tobytes()
+
+
+# --- Values that hide differences -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite(model: Model, value: float) -> None:
+    """NaN plus one is NaN: a comparison says nothing about such an array."""
+    model.a[:] = value
+    model.work[1] = lambda b: np.add(b, 1.0, out=b)
+    assert warned(lambda: model.scale(model.a, 2.0, model.b)) == (
+        "Step 'run' was verified with argument 'x' of program 'scale' (position 1) not finite at 8 of 8 elements, "
+        "which hides differences."
+    )
+    assert "argument 'x' of program 'scale' (position 1) not finite at 6 of 6" in warned(
+        lambda: model.scale(*model.first)
+    )
+
+
+def test_both_limits(model: Model) -> None:
+    model.a[1:4] = np.nan
+
+    def check(b: np.ndarray) -> None:
+        if b[0] != 0.0:
+            raise LookupError("other values")
+
+    model.work[1] = check
+    assert warned(model.run) == (
+        "Step 'run' was verified only with the values that its arrays have now: with other values, the method raises "
+        "LookupError: other values, and with argument 'x' of program 'scale' (position 1) not finite at 3 of 6 "
+        "elements, which hides differences."
+    )

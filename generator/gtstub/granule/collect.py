@@ -40,12 +40,16 @@ from gtstub.util.callables import title
 
 @dataclasses.dataclass(frozen=True)
 class Collected:
-    """A description, the memory of its arrays, and the cache entries and call plans of its programs, in their order."""
+    """
+    A description, the memory of its arrays, and the cache entries and call plans of its programs, in their order.
+    `fixed` has a text for each argument that Python may change between two runs, and that is constant in the granule.
+    """
 
     description: Description
     layouts: tuple[Layout, ...]
     entries: tuple[Path, ...]
     plans: tuple[CallPlan, ...]
+    fixed: Mapping[str, str]
 
 
 @dataclasses.dataclass
@@ -112,6 +116,7 @@ class _Collector:
         self._programs: dict[Path, tuple[GranuleProgram, CallPlan]] = {}
         self._arguments = arguments
         self._arrays: list[_Array] = []
+        self._fixed: dict[str, str] = {}
 
     def collect(self, steps: Mapping[str, _host.Step], kept: Mapping[str, Layout]) -> Collected:
         found = self._read_layouts(steps)
@@ -132,7 +137,7 @@ class _Collector:
             steps=made,
         )
         layouts, plans = (array.layout for array in self._arrays), tuple(plan for _, plan in self._programs.values())
-        return Collected(with_sizes(description, plans), tuple(layouts), tuple(self._programs), plans)
+        return Collected(with_sizes(description, plans), tuple(layouts), tuple(self._programs), plans, self._fixed)
 
     # --- Arrays -------------------------------------------------------------------------------------------------------
 
@@ -154,7 +159,8 @@ class _Collector:
             if not any(layout.overlaps(each) for each in found):
                 if is_object:
                     continue
-                raise GranuleError(f"No step of granule '{self._name}' has the array of argument '{name}'.")
+                advice = " A zero-dimensional field is a scalar: name it in 'scalars'." if layout.shape == (1,) else ""
+                raise GranuleError(f"No step of granule '{self._name}' has the array of argument '{name}'.{advice}")
             for other in self._arrays:
                 if layout.overlaps(other.layout):
                     raise GranuleError(
@@ -273,6 +279,10 @@ class _Collector:
         number = _number(given)
         value = Constant(leaf.dtype, complex(number) if leaf.dtype in COMPLEX_DTYPES else number)
         if leaf.path not in self._scalars:
+            if leaf.is_field:
+                what = "member" if "." in leaf.path else "zero-dimensional field"
+                text = f"{what} '{leaf.path}' of program '{place.program}' is {value.value!r}"
+                self._fixed.setdefault(leaf.path, text)
             return value
         first, at = self._values.setdefault(leaf.path, (value, place))
         if repr(first) != repr(value):
@@ -362,6 +372,8 @@ def _layouts(action: Any, place: _Place) -> Iterator[Layout]:
         return
     for value in _arrays_of(action):
         layout = layout_of(value)
+        if getattr(value, "shape", None) == ():
+            raise place.refusal("it has a zero-dimensional array, which is a scalar of a granule, and no array")
         if layout is None:
             raise place.refusal(f"it has an array of type '{type(value).__qualname__}', whose memory is not known")
         yield layout

@@ -44,7 +44,7 @@ def export(
     """
     Writes a granule, without the values of `temporaries`, and with memory that can be written for `writable`. `actions`
     are those of the steps, flat. `force` replaces a folder that has a granule. `progress` gets what is done next.
-    Returns why steps were not verified from other values than those of the export, by the names of the steps. Raises
+    Returns what the verification of steps leaves out, by the names of the steps. Raises
     GranuleError, CacheError or OSError; then the folder is as before.
     """
     folder = folder.absolute()
@@ -67,7 +67,7 @@ def export(
         _put(new, folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return {step: run.why for step, run in recorded.runs.items() if run.why}
+    return {step: run.limits for step, run in recorded.runs.items() if run.limits}
 
 
 def _write(

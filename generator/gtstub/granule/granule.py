@@ -88,10 +88,17 @@ class Granule:
         named = self._named()
         left_out = temporaries(collected, named)
         writable = {number for number, layout in enumerate(collected.layouts) if layout in named}
-        unsure = export(
+        limits = export(
             collected, left_out, writable, actions, path, force=force, progress=progress or (lambda _: None)
         )
-        said = [(step, f"was verified only from the values of the export: {why}.") for step, why in unsure.items()]
+        if collected.fixed:
+            warnings.warn(
+                f"Granule '{self.name}' has constants where Python has memory: {', '.join(collected.fixed.values())}. "
+                f"The host passes those that are named: scalars={list(collected.fixed)}.",
+                CaptureWarning,
+                stacklevel=2,
+            )
+        said = [(step, f"was verified {text}.") for step, text in limits.items()]
         said += [(step, f"may lack something: {sign}") for step, each in actions.items() for sign in unwritten(each)]
         for step, text in said:
             warnings.warn(f"Step '{step}' of granule '{self.name}' {text}", CaptureWarning, stacklevel=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,14 @@ class Complex128(ctypes.Structure):
 
 
 COMPLEX: Mapping[str, Any] = {"complex64": Complex64, "complex128": Complex128}
+
+
+MAP_FIXED = 0x10
+"""Of Linux, on all machines that gtstub knows."""
+
+_mmap = ctypes.CDLL(None).mmap
+_mmap.restype = ctypes.c_void_p
+_mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 
 
 class Library:
@@ -86,6 +95,19 @@ class Library:
         self._check(runtime().gts_granule_array(self._handle, name.encode(), ctypes.byref(found)))
         shape, strides = tuple(found.shape[: found.rank]), tuple(found.strides[: found.rank])
         return Layout(found.data, DTYPES[found.dtype - 1], shape, strides).array()
+
+    def writable_array(self, name: str) -> npt.NDArray[Any]:
+        """The same. A kept array that no step writes is a part of a file: its pages become memory of this process."""
+        array = self.array(name)
+        if any(each.name == name and not (each.is_argument or each.written) for each in self._description.arrays):
+            low, high = Layout.of(array).extent
+            begin, end = low // mmap.PAGESIZE * mmap.PAGESIZE, -(-high // mmap.PAGESIZE) * mmap.PAGESIZE
+            content = ctypes.string_at(begin, end - begin)
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED
+            if _mmap(begin, end - begin, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) != begin:
+                raise GranuleError(f"Array '{name}' of granule '{self._description.name}' cannot be copied to memory.")
+            ctypes.memmove(begin, content, end - begin)
+        return array
 
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{self._description.name}_{name}")

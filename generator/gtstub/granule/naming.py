@@ -89,13 +89,17 @@ def arrays_of(value: Any) -> dict[str, Layout]:
 
 
 def layout_of(value: Any) -> Layout | None:
-    """The memory of a field or an array on the CPU; None for any other value."""
+    """
+    The memory of a field or an array on the CPU; None for any other value. Without axes, it is that of one element, as
+    of a scalar that a DaCe program writes.
+    """
     array = getattr(value, "ndarray", value)
     if isinstance(array, np.generic) or not hasattr(array, "__array_interface__"):
         return None
     read = np.asarray(array)
+    read = read.reshape(1) if read.ndim == 0 else read
     is_plain = str(read.dtype) in DTYPES and all(stride % read.dtype.itemsize == 0 for stride in read.strides)
-    return Layout.of(read) if read.ndim > 0 and is_plain else None
+    return Layout.of(read) if is_plain else None
 
 
 def _arrays(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Layout]]:

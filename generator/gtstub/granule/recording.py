@@ -1,7 +1,7 @@
 """
 What a granule's steps do in Python, to be compared with what the exported library does: the values of all arrays at the
-start, what hooks have written, and digests of all arrays there and after each step. Arrays that steps write begin with
-slightly other values than at the start.
+start, what hooks have written, and digests of all arrays there and after each step. Arrays begin with slightly other
+values than at the start.
 
 The folder of a granule has it as two files: `capture.npz` with the values, and `capture.json` with the digests.
 """
@@ -24,7 +24,7 @@ from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.naming import layout_of
 from gtstub.programs.layout import Layout
 from gtstub.util.bits import differences, digest, first_difference
-from gtstub.util.perturbed import can_change, perturb
+from gtstub.util.perturbed import can_change, hidden, perturb
 
 VALUES, DIGESTS = "capture.npz", "capture.json"
 
@@ -33,12 +33,12 @@ VALUES, DIGESTS = "capture.npz", "capture.json"
 class Run:
     """
     What a step does from the values of the export, but for arrays that begin with slightly other ones: those `changed`,
-    by their names, or none if `why` says why not. `hooks` are the arrays of a hook after its call, by the name of the
-    array and the position. `after` are digests of all arrays after the step.
+    by their names. `limits` says what this leaves out, or is empty. `hooks` are the arrays of a hook after its call, by
+    the name of the array and the position. `after` are digests of all arrays after the step.
     """
 
     changed: Sequence[str]
-    why: str
+    limits: str
     hooks: Mapping[tuple[int, str], npt.NDArray[Any]]
     after: Mapping[str, str]
 
@@ -63,8 +63,8 @@ def record(
 ) -> Recording:
     """
     Runs each step in Python: from the values that the arrays have now, which are restored, and from slightly other
-    values of the arrays that steps write. What does the same whatever these values are shows only so. `actions` are
-    those of the steps, flat.
+    values of all arrays, or else of those that steps write. What does the same whatever these values are shows only so.
+    `actions` are those of the steps, flat.
 
     With `temporaries`, each step then runs again with zeros in them, as in the granule. The digests are those after
     this. Raises GranuleError if another array is not as before, or if a hook changes an array that it does not get.
@@ -92,6 +92,7 @@ class _Recorder:
         self._layouts = layouts
         self._arrays = {array.name: each.array() for array, each in zip(description.arrays, layouts, strict=True)}
         self._before = {name: array.copy(order="K") for name, array in self._arrays.items()}
+        self._inputs: Mapping[str, npt.NDArray[Any]] = {}  # of a run: what nothing in it may change
         self._temporaries = {description.arrays[each].name for each in temporaries}
 
     @property
@@ -106,33 +107,61 @@ class _Recorder:
         self._write(self._before)
 
     def run(self, step: GranuleStep, actions: Sequence[Any]) -> Run:
-        """Runs a step from the values of now, and from other ones, unless it cannot."""
-        as_it_is = self._run(step, actions, [])
+        """
+        Runs a step from the values of now, from other ones in the arrays that steps write, and from other ones in all
+        arrays. Returns the run that says most. Each rank does all three, because hooks communicate.
+        """
+        as_it_is = self._with_hidden(step, self._run(step, actions, []))
         finite = self._finite()
-        changed = self._changeable(actions)
+        arrays = self._changeable(actions)
+        written = [name for name, is_written in arrays.items() if is_written]
+        less, _ = self._run_changed(step, actions, written, finite)
+        all_, why = self._run_changed(step, actions, list(arrays), finite)
+        if all_ is not None:
+            return all_
+        if less is not None:
+            return _with_limit(less, f"with other values only in arrays that steps write: {why}")
+        return _with_limit(as_it_is, f"only from the values of the export: {why}")
+
+    def _run_changed(
+        self,
+        step: GranuleStep,
+        actions: Sequence[Any],
+        changed: Sequence[str],
+        finite: Mapping[str, npt.NDArray[np.bool_]],
+    ) -> tuple[Run | None, str]:
+        """What a step does from other values in some arrays; None, and why, if it cannot."""
         try:
-            found = self._run(step, actions, changed)  # also without changes: hooks communicate with other ranks
+            found = self._run(step, actions, changed)  # also without changes: see above
         except GranuleError:
             raise
         except Exception as error:  # of a hook or a program, which need not accept any values
-            return dataclasses.replace(as_it_is, why=f"{type(error).__name__}: {reason(error)}")
+            return None, f"{type(error).__name__}: {reason(error)}"
         if not changed:
-            return dataclasses.replace(as_it_is, why="it writes no array of floating-point numbers")
+            return None, "it has no array of floating-point numbers that can be written"
         for name, now in self._finite().items():
             if (finite[name] & ~now).any():
-                return dataclasses.replace(as_it_is, why=f"array '{name}' is not finite")
-        return found
+                return None, f"array '{name}' is not finite"
+        return self._with_hidden(step, found), ""
 
-    def _changeable(self, actions: Sequence[Any]) -> list[str]:
-        """The arrays of floating-point numbers that steps write and whose memory can be written."""
+    def _with_hidden(self, step: GranuleStep, run: Run) -> Run:
+        """The run that has just ended, with an array that it has left so that a comparison says little about it."""
+        for number in sorted(
+            step.arrays.union(*(each.arrays for each in step.positions if isinstance(each, HookCall)))
+        ):
+            name = self._description.arrays[number].name
+            if (count := hidden(self._arrays[name])) is not None:
+                return _with_limit(run, f"with array '{name}' not finite at {count}, which hides differences")
+        return run
+
+    def _changeable(self, actions: Sequence[Any]) -> dict[str, bool]:
+        """The arrays of floating-point numbers whose memory can be written, and whether steps write them."""
         fixed = [layout for action in actions for layout in _fixed_arrays(action)]
-        return [
-            array.name
+        return {
+            array.name: array.written
             for array, layout in zip(self._description.arrays, self._layouts, strict=True)
-            if array.written
-            and can_change(self._arrays[array.name])
-            and not any(layout.overlaps(each) for each in fixed)
-        ]
+            if can_change(self._arrays[array.name]) and not any(layout.overlaps(each) for each in fixed)
+        }
 
     def _run(self, step: GranuleStep, actions: Sequence[Any], changed: Sequence[str]) -> Run:
         names = self._temporaries
@@ -155,6 +184,11 @@ class _Recorder:
     def _begin(self, changed: Sequence[str]) -> None:
         self.restore()
         change(self._description, changed, self._arrays.__getitem__)
+        self._inputs = {
+            each.name: self._arrays[each.name].copy(order="K") if each.name in changed else self._before[each.name]
+            for each in self._description.arrays
+            if not each.written
+        }
 
     def _do(self, step: GranuleStep, actions: Sequence[Any]) -> Iterator[tuple[tuple[int, str], npt.NDArray[Any]]]:
         """Does the actions of a step. Yields what its hooks have written."""
@@ -164,7 +198,7 @@ class _Recorder:
                 continue
             own = [self._description.arrays[each].name for each in position.arrays]
             others = {
-                each.name: self._arrays[each.name].copy(order="K") if each.written else self._before[each.name]
+                each.name: self._arrays[each.name].copy(order="K") if each.written else self._inputs[each.name]
                 for each in self._description.arrays
                 if each.name not in own
             }
@@ -229,6 +263,10 @@ class _Recorder:
                 self._arrays[name][...] = each
 
 
+def _with_limit(run: Run, text: str) -> Run:
+    return dataclasses.replace(run, limits=", and ".join(filter(None, (text, run.limits))))
+
+
 def _fixed_arrays(action: Any) -> Iterator[Layout]:
     """The arrays of an action that cannot be written."""
     values = action.arguments.values() if isinstance(action, _host.BoundCall) else getattr(action, "arrays", ())
@@ -243,7 +281,7 @@ def write(folder: Path, recording: Recording) -> None:
     runs = {}
     for step, run in recording.runs.items():
         values |= {f"hook/{step}/{number}/{name}": array for (number, name), array in run.hooks.items()}
-        runs[step] = {"changed": [*run.changed], "why": run.why, "after": run.after}
+        runs[step] = {"changed": [*run.changed], "limits": run.limits, "after": run.after}
     np.savez(folder / VALUES, allow_pickle=False, **values)
     digests = {"start": recording.start, "runs": runs}
     (folder / DIGESTS).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
@@ -257,7 +295,7 @@ def read(folder: Path) -> Recording:
         digests = json.loads((folder / DIGESTS).read_text(encoding="utf-8"))
         start = digests["start"]
         runs = {
-            step: Run(each["changed"], each["why"], dict(_hooks(step, values)), each["after"])
+            step: Run(each["changed"], each["limits"], dict(_hooks(step, values)), each["after"])
             for step, each in digests["runs"].items()
         }
     except (OSError, ValueError, EOFError, BadZipFile, KeyError, TypeError) as error:

@@ -59,9 +59,8 @@ def verify(folder: Path, progress: Callable[[str], object]) -> Description:
         library = Path(temporary) / f"{description.name}_granule.so"
         find(open_cache().root).start(library.with_suffix(".c"), library).wait()
         for step in description.steps:
-            why = recording.runs[step.name].why
-            only = f", only from the values of the export: {why}" if why else ""
-            progress(f"Comparing step '{step.name}' with Python{only}")
+            limits = recording.runs[step.name].limits
+            progress(f"Comparing step '{step.name}' with Python{', ' if limits else ''}{limits}")
             _verify_step(description, step, recording, library, folder)
     return description
 
@@ -81,7 +80,7 @@ def _verify_step(
                     f"Array '{array.name}' of granule '{description.name}' has other values than when it was exported: "
                     f"a file in '{folder}' was changed."
                 )
-        change(description, run.changed, granule.array)
+        change(description, run.changed, granule.writable_array)
         granule.run(step)
         has = step.arrays
         for number, array in enumerate(description.arrays):

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gtstub import _host
 from gtstub.errors import CaptureError, CaptureWarning, reason
 from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
-from gtstub.util.perturbed import can_change, perturb
+from gtstub.util.callables import title
+from gtstub.util.perturbed import can_change, hidden, perturb
 
 type Look = Callable[[int], object]
-"""Is called before each program that a method calls, with the number of those that it has called."""
+"""Is called before each action that is captured, with the number of those before it."""
+
+type Action = _host.BoundCall | Callable[[], object]
+"""What is captured: a call of a program, or what a step that the method runs does besides."""
 
 
-def check_captured(name: str, calls: Sequence[_host.BoundCall]) -> None:
-    """Raises CaptureError unless there are calls, all of programs on the same device."""
+def check_captured(name: str, actions: Sequence[Action]) -> None:
+    """Raises CaptureError unless there are calls of programs, all on the same device."""
+    calls = [action for action in actions if isinstance(action, _host.BoundCall)]
     if not calls:
         raise CaptureError(f"Step '{name}' has captured nothing: no program of gtstub was called in this thread.")
     other = next((call for call in calls if call.device != calls[0].device), None)
@@ -31,11 +36,9 @@ def check_captured(name: str, calls: Sequence[_host.BoundCall]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Field:
-    """An array of a step, whether a program writes it, and the argument, position and program that did so last."""
+    """An array of a step, whether an action may write it, and the place, for messages, that did so last."""
 
-    argument: str
-    position: int
-    program: str
+    place: str
     value: Any
     array: Any
     written: bool
@@ -55,11 +58,11 @@ def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]
     verification = _Verification(step, _fields(step), run_again)
     try:
         verification.compare()
-        why = verification.compare_perturbed()
+        limits = verification.compare_perturbed()
     finally:
         verification.restore()
-    if why is not None:
-        warnings.warn(f"Step '{step.__name__}' was verified {why}.", CaptureWarning, stacklevel=3)
+    if limits:
+        warnings.warn(f"Step '{step.__name__}' was verified {', and '.join(limits)}.", CaptureWarning, stacklevel=3)
 
 
 class _Verification:
@@ -72,6 +75,7 @@ class _Verification:
         self._fields = fields
         self._run_again = run_again
         self._before = [field.array.copy() for field in fields]
+        self._hidden: list[str] = []
 
     def restore(self) -> None:
         _restore(self._fields, self._before)
@@ -84,12 +88,17 @@ class _Verification:
         for field, array in zip(self._fields, self._before, strict=True):
             _check_restorable(self._step.__name__, field, array)
         self._compare_step(())
+        self._hidden = self._find_hidden()
 
-    def compare_perturbed(self) -> str | None:
+    def compare_perturbed(self) -> list[str]:
         """
         Raises CaptureError if the step does not do what the method does from other values: those of all arrays, or else
-        of those that programs write. Returns with which values that was possible, and why not with others.
+        of those that programs write. Returns what this says little about: with which values that was possible, and why
+        not with others, and an array that is hardly finite.
         """
+        return [*filter(None, [self._compare_with_others()]), *self._hidden]
+
+    def _compare_with_others(self) -> str | None:
         arrays = [field for field in self._fields if field.can_change]
         written = [field for field in arrays if any(_may_share(field, each) for each in self._fields if each.written)]
         why = self._compare_with(arrays) if arrays else "it writes no array of floating-point numbers"
@@ -115,11 +124,16 @@ class _Verification:
             return f"with other values, the step raises {type(error).__name__}: {reason(error)}"
         for field, now, before in zip(self._fields, finite, map(_is_finite, self._before), strict=True):
             if (before & ~now).any():
-                return (
-                    f"with other values, argument '{field.argument}' of program '{field.program}' (position "
-                    f"{field.position}) is not finite"
-                )
+                return f"with other values, {field.place} is not finite"
+        self._hidden = self._find_hidden()
         return None
+
+    def _find_hidden(self) -> list[str]:
+        """The first array that the last run has left so that a comparison says little about it."""
+        found = ((field, hidden(field.array)) for field in self._fields)
+        return [
+            f"with {field.place} not finite at {count}, which hides differences" for field, count in found if count
+        ][:1]
 
     def _run_method(self, changed: Sequence[_Field]) -> str | None:
         """Runs the method. Returns how its programs and arguments are unlike those of the step."""
@@ -150,29 +164,35 @@ class _Verification:
 
 def warn_of_unwritten(step: _host.Step, stacklevel: int) -> None:
     """Warns of elements that programs of a captured step read, and that something else may have to fill."""
-    for sign in unwritten(_calls(step)):
+    for sign in unwritten(list(step)):
         warnings.warn(f"Step '{step.__name__}' may lack something: {sign}", CaptureWarning, stacklevel=stacklevel)
 
 
-def _calls(step: _host.Step) -> list[_host.BoundCall]:
-    return [action for action in step if isinstance(action, _host.BoundCall)]
+def _arguments(action: Action, number: int) -> Iterator[tuple[str, Any, bool]]:
+    """What a program or a function gets: the place of each for messages, its value, and whether it may be written."""
+    if isinstance(action, _host.BoundCall):
+        written = set(action.written)
+        for name, value in action.arguments.items():
+            yield f"argument '{name}' of program '{action.__name__}' (position {number})", value, name in written
+    elif isinstance(action, _host.Action):
+        for count, value in enumerate(action.arrays):
+            place = f"array {count + 1} of function '{title(action.function)}' (position {number})"
+            yield place, value, True  # What a function does is not known.
 
 
 def _fields(step: _host.Step) -> Sequence[_Field]:
     """All arrays of a step, each once. Raises CaptureError if one cannot be copied."""
     found: dict[object, _Field] = {}
-    for number, call in enumerate(_calls(step)):
-        written = set(call.written)
-        for name, value in call.arguments.items():
+    for number, action in enumerate(step):
+        for place, value, written in _arguments(action, number + 1):
             array = _array(value)
-            if array is None and not _is_scalar(value) and not callable(value):
+            if array is None and not _is_scalar(value) and not callable(value) and isinstance(action, _host.BoundCall):
                 raise CaptureError(
-                    f"Step '{step.__name__}' cannot be verified: argument '{name}' of program '{call.__name__}' "
-                    f"(position {number + 1}) is of type '{type(value).__qualname__}', which cannot be copied; "
-                    f"pass verify=False."
+                    f"Step '{step.__name__}' cannot be verified: {place} is of type '{type(value).__qualname__}', "
+                    f"which cannot be copied; pass verify=False."
                 )
-            if array is not None and (id(value) not in found or name in written):
-                found[id(value)] = _Field(name, number + 1, call.__name__, value, array, name in written)
+            if array is not None and (id(value) not in found or written):
+                found[id(value)] = _Field(place, value, array, written)
     return list(found.values())
 
 
@@ -224,48 +244,85 @@ def _is_writable(array: Any) -> bool:
 
 def _unlike(step: _host.Step, again: _host.Step) -> str | None:
     """How another call of a method has called other programs, or with other arguments; None if it has not."""
-    first, second = _calls(step), _calls(again)
-    for number, (call, other) in enumerate(zip(first, second, strict=False)):
-        if call.program is not other.program:
+    first, second = list(step), list(again)
+    for number, (action, other) in enumerate(zip(first, second, strict=False)):
+        if not _do_the_same(action, other):
             return (
-                f"at position {number + 1}, the first call of the method has called program '{call.__name__}', and the "
-                f"second one '{other.__name__}'"
+                f"at position {number + 1}, the first call of the method has called {_title(action)}, and the second "
+                f"one {_title(other)}"
             )
-        for argument, value in call.arguments.items():
-            difference = _difference(value, other.arguments[argument])
+        pairs = zip(_arguments(action, number + 1), _arguments(other, number + 1), strict=True)
+        for (place, value, _), (_, new, _) in pairs:
+            difference = _difference(value, new)
             if difference is not None:
-                return (
-                    f"argument '{argument}' of program '{call.__name__}' (position {number + 1}) was {difference} of "
-                    f"the method"
-                )
+                return f"{place} was {difference}"
     if len(first) != len(second):
-        return (
-            f"the first call of the method has called {_programs(len(first))}, and the second one "
-            f"{_programs(len(second))}"
-        )
+        return f"the first call of the method has called {_count(first)}, and the second one {_count(second)}"
     return None
 
 
-def _programs(count: int) -> str:
-    return f"{count} program{'' if count == 1 else 's'}"
+def _do_the_same(action: Action, other: Action) -> bool:
+    if isinstance(action, _host.BoundCall) or isinstance(other, _host.BoundCall):
+        return getattr(action, "program", action) is getattr(other, "program", other)
+    if isinstance(action, _host.Action) and isinstance(other, _host.Action):
+        return bool(action.function == other.function) and len(action.arrays) == len(other.arrays)
+    return bool(action == other)
+
+
+def _title(action: Action) -> str:
+    if isinstance(action, _host.BoundCall):
+        return f"program '{action.__name__}'"
+    return f"function '{title(action.function if isinstance(action, _host.Action) else action)}'"
+
+
+def _count(actions: Sequence[Action]) -> str:
+    word = "program" if all(isinstance(each, _host.BoundCall) for each in actions) else "position"
+    return f"{len(actions)} {word}{'' if len(actions) == 1 else 's'}"
 
 
 def _difference(value: Any, new: Any) -> str | None:
     """What has changed from the first call to the second; None if nothing has."""
     if not _is_scalar(value):
-        return None if value is new else "another object in the second call"
+        if value is new or _is_same_array(value, new):
+            return None
+        return "another object in the second call of the method: make it once, outside of the method"
     if repr(value) == repr(new):  # NaN equals NaN, and -0.0 is not 0.0
         return None
-    return f"{value!r} in the first call, and {new!r} in the second one"
+    return f"{value!r} in the first call, and {new!r} in the second one of the method"
+
+
+def _is_same_array(value: Any, new: Any) -> bool:
+    """
+    Whether two objects are the same array, such as a section that each call makes anew: the same elements in the memory
+    of the same object. The step keeps this object alive, so that no other one can have its address.
+    """
+    one, other = _array(value), _array(new)
+    if one is None or other is None or type(value) is not type(new) or _owner(one) is not _owner(other):
+        return False
+    # Dimensions and origin of a field.
+    return _layout(one) == _layout(other) and getattr(value, "domain", None) == getattr(new, "domain", None)
+
+
+def _owner(array: Any) -> Any:
+    """The object that owns the memory of an array, whose views it may be."""
+    while True:
+        base = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+        if base is None:
+            return array
+        array = base
+
+
+def _layout(array: Any) -> tuple[object, ...]:
+    interface = getattr(array, "__array_interface__", None) or array.__cuda_array_interface__
+    return interface["data"], array.dtype, array.shape, array.strides
 
 
 def _check_restorable(step: str, field: _Field, before: Any) -> None:
     """Raises CaptureError if an array has changed that cannot be written."""
     if not _is_writable(field.array) and differences(field.array, before)[0].any():
         raise CaptureError(
-            f"Step '{step}' cannot be verified: argument '{field.argument}' of program '{field.program}' (position "
-            f"{field.position}) is read-only, but the method changes its memory. The method does more than call these "
-            f"programs."
+            f"Step '{step}' cannot be verified: {field.place} is read-only, but the method changes its memory. The "
+            f"method does more than call these programs."
         )
 
 
@@ -275,8 +332,7 @@ def _difference_at_end(field: _Field, expected: Any) -> str | None:
     if found is None:
         return None
     return (
-        f"argument '{field.argument}' of program '{field.program}' (position {field.position}) differs at "
-        f"{found.elements}: {found.expected} after the method, {found.value} after the step. "
+        f"{field.place} differs at {found.elements}: {found.expected} after the method, {found.value} after the step. "
         f"The method does more than call these programs."
     )
 
@@ -317,7 +373,7 @@ def _find_change(
     Says between which programs of a method something else changes which array. Calls the method once more, after
     `begin`. None if this call does not show it, as that of a method whose own state has changed.
     """
-    calls = _calls(step)
+    calls = list(step)
     digests = []
     begin()
     for call in calls:
@@ -342,10 +398,10 @@ def _find_change(
     return _change(calls, look.position, look.field, first_difference(look.field.array, look.array))
 
 
-def _change(calls: Sequence[_host.BoundCall], position: int, field: _Field, found: Difference | None) -> str | None:
+def _change(calls: Sequence[Action], position: int, field: _Field, found: Difference | None) -> str | None:
     if found is None:
         return None
-    names = [f"position {number + 1} ('{call.__name__}')" for number, call in enumerate(calls)]
+    names = [f"position {number + 1} ({_title(each).partition(' ')[2]})" for number, each in enumerate(calls)]
     if position == 0:
         place = f"before {names[0]}"
     elif position == len(calls):
@@ -359,10 +415,10 @@ def _change(calls: Sequence[_host.BoundCall], position: int, field: _Field, foun
     )
 
 
-def _argument_near(calls: Sequence[_host.BoundCall], position: int, field: _Field) -> str:
+def _argument_near(calls: Sequence[Action], position: int, field: _Field) -> str:
     """The next argument that gets an array at or after a position; the last one before it if there is none."""
     for number in (*range(position, len(calls)), *reversed(range(position))):
-        for name, value in calls[number].arguments.items():
+        for place, value, _ in _arguments(calls[number], number + 1):
             if value is field.value:
-                return f"argument '{name}' of program '{calls[number].__name__}' (position {number + 1})"
+                return place
     raise AssertionError(field)

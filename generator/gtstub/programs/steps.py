@@ -93,9 +93,9 @@ def _capturing(step: Step, look: Look | None = None) -> Iterator[Step]:
     try:
         yield step
     finally:
-        calls = _host.end_capture(running)
-    check_captured(step.__name__, calls)
-    step.actions = calls
+        actions = _host.end_capture(running)
+    check_captured(step.__name__, actions)
+    step.actions = actions
 
 
 @contextmanager

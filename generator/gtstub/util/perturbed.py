@@ -11,6 +11,23 @@ AMOUNT = 2.0**-10
 """The most that a number changes by, relative to itself; more for types with fewer bits."""
 
 
+MOST_HIDDEN = 1 / 4
+"""The share of the numbers of an array that may not be finite, so that a comparison still says something about it."""
+
+
+def hidden(array: Any) -> str | None:
+    """
+    How many numbers of an array are not finite, if they are so many that nothing is said about it by a comparison: NaN
+    and infinity mostly stay what they are, whatever is done to them. None if it is few.
+    """
+    import numpy as np
+
+    if not can_change(array):
+        return None
+    count = array.size - int(np.isfinite(in_host_memory(array)).sum())
+    return f"{count} of {array.size} elements" if count > MOST_HIDDEN * array.size else None
+
+
 def can_change(array: Any) -> bool:
     """Whether an array has floating-point or complex numbers. Others may be indices or masks, and must stay valid."""
     return array.dtype.kind in "fc" and array.size > 0

@@ -33,6 +33,17 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     return result;
 }
 
+PyObject *gts_py_action_copy(PyObject *object)
+{
+    const gts_py_action *const self = (gts_py_action *)object;
+    gts_py_action *const copy = (gts_py_action *)Py_TYPE(object)->tp_alloc(Py_TYPE(object), 0);
+    if (copy == NULL)
+        return NULL;
+    copy->function = Py_NewRef(self->function);
+    copy->arrays = Py_NewRef(self->arrays);
+    return (PyObject *)copy;
+}
+
 /* There is no Py_tp_clear, because a finalizer may still call the action: other objects break the cycles. */
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {

@@ -2,17 +2,17 @@
 #include "gtstub/callback.h"
 #include "python/step/step.h"
 
-/* The calls that a thread binds. */
+/* What a thread binds. */
 typedef struct capture {
     gts_binding binding; /* the first member */
-    PyObject *calls;     /* list of bound calls; NULL after another thread has freed the capture */
-    PyObject *look;      /* is called before each call; or NULL */
+    PyObject *calls;     /* list of bound calls, and of other actions of steps; NULL after another thread freed it */
+    PyObject *look;      /* is called before each of them; or NULL */
     bool has_ended;
 } capture;
 
 #define CAPSULE "gtstub.capture"
 
-/* Passes the number of the calls that have ended to what looks at arrays. */
+/* Passes the number of the actions that have ended to what looks at arrays. */
 static int look_before(gts_binding *binding)
 {
     const capture *const here = (capture *)binding;
@@ -42,13 +42,39 @@ void gts_py_check_bound(const gts_py_program *self, int (*check)(PyObject *, boo
     const capture *const here = (capture *)gts_binding_here;
     const Py_ssize_t count = here == NULL || here->calls == NULL ? 0 : PyList_GET_SIZE(here->calls);
     gts_py_bound *const last = count == 0 ? NULL : (gts_py_bound *)PyList_GET_ITEM(here->calls, count - 1);
-    if (last == NULL || last->program != self || last->check != NULL || gts_innermost_callback != NULL) {
+    if (last == NULL || !Py_IS_TYPE(last, self->state->bound_type) || last->program != self || last->check != NULL ||
+        gts_innermost_callback != NULL) {
         Py_DECREF(checked);
         return;
     }
     last->check = check;
     last->checked = checked;
     last->call->needs_host = true;
+}
+
+int gts_py_capture_action(const gts_position *at)
+{
+    gts_binding *const binding = gts_binding_here;
+    capture *const here = (capture *)binding;
+    PyObject *const action = at->role->data;
+    const bool is_captured = binding->bind == NULL && here->calls != NULL && gts_innermost_callback == NULL;
+    if (is_captured && binding->before != NULL && binding->before(binding) != 0)
+        return -1;
+    /* As it is now: its arrays may be swapped before the capture ends. */
+    PyObject *const captured = at->role->array_function != NULL ? gts_py_action_copy(action) : Py_NewRef(action);
+    if (captured == NULL)
+        return -1;
+    if (is_captured)
+        gts_binding_here = NULL; /* the programs that the action calls are its own */
+    PyObject *const result = PyObject_CallNoArgs(captured);
+    if (is_captured)
+        gts_binding_here = binding;
+    int status = result == NULL ? -1 : 0;
+    if (status == 0 && is_captured && here->calls != NULL)
+        status = PyList_Append(here->calls, captured);
+    Py_XDECREF(result);
+    Py_DECREF(captured);
+    return status;
 }
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */

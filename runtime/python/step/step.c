@@ -42,6 +42,11 @@ int gts_py_act(const gts_position *at)
         return gts_py_start_slowly((gts_py_bound *)action);
     if (Py_EnterRecursiveCall(" in a step") != 0) /* the action may be a step */
         return -1;
+    if (gts_binding_here != NULL && at->role->step == NULL) {
+        const int status = gts_py_capture_action(at);
+        Py_LeaveRecursiveCall();
+        return status;
+    }
     PyObject *const result = PyObject_CallNoArgs(action);
     Py_LeaveRecursiveCall();
     Py_XDECREF(result);

@@ -83,6 +83,8 @@ void gts_py_clear_arguments(gts_py_arguments *);
 /* ---- action.c -------------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_action_spec;
+/* An action with the same function and arrays, which a swap changes by itself. */
+PyObject *gts_py_action_copy(PyObject *action);
 
 /* ---- capture.c ------------------------------------------------------------------------------------------------- */
 
@@ -90,6 +92,8 @@ extern PyType_Spec gts_py_action_spec;
 void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *, bool), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
+/* Does the action of a position that has no call and no step while this thread captures: the capture has it, too. */
+GTS_COLD int gts_py_capture_action(const gts_position *);
 PyObject *gts_py_begin_capture(PyObject *module, PyObject *args);
 PyObject *gts_py_end_capture(PyObject *module, PyObject *capture);
 

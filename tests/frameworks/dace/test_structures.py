@@ -5,6 +5,7 @@ import functools
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,8 +17,9 @@ from scipy import sparse
 import gtstub
 from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.stub import make_stub
-from gtstub.errors import SignatureError
+from gtstub.errors import CaptureWarning, SignatureError
 from gtstub.frameworks.dace.arguments import check_arguments
+from gtstub.granule.verify import read_granule
 from gtstub.signature.documents import sdfg_from_json, sdfg_to_json
 from gtstub.signature.model import ScalarArgument, SdfgSignature
 from tests.support.c_program import CProgram, load
@@ -122,6 +124,26 @@ def test_nested_structures_and_scalars() -> None:
         combine.dace_program(as_dace(Whole, one), struct, N=n)
         assert (ours.y.tobytes(), ours.x.a.tobytes()) == (theirs.y.tobytes(), theirs.x.a.tobytes())
         assert ours.sum == struct.sum == (2.5 if one.flag else 0.5) + one.y[0].sum()
+
+
+def test_members_in_a_granule(tmp_path: Path) -> None:
+    """A scalar that a program writes is memory of one element, the others are scalars or, said, constants."""
+    one, other = outer(), outer()
+    before = other.sum.item()
+    with gtstub.capture() as step:
+        combine(one, other)
+    other.sum[...] = before
+    made = gtstub.Granule("g", steps={"s": step}, arguments={"other": other}, scalars=["one.factor"])
+    with pytest.warns(CaptureWarning, match=re.escape("member 'one.small' of program")) as caught:
+        description = read_granule(made.export(tmp_path / "g"))
+    text = str(caught[0].message)
+    assert ("'one.factor'" in text, "'one.flag'" in text) == (False, True)
+    assert [(each.name, each.argument) for each in description.scalars] == [("one_factor", "one.factor")]
+    assert [(each.name, each.shape) for each in description.arguments] == [
+        ("other_x_a", (3,)),
+        ("other_y", (2, 3)),
+        ("other_sum", (1,)),
+    ]
 
 
 Counted = dace.data.Structure({"values": dace.float64[N], "first": dace.int64, "largest": dace.float64}, "Counted")

@@ -36,6 +36,7 @@ from tests.support.fortran_hosts import MODULES
 from tests.support.programs import needs
 
 A, B = np.zeros(3), np.ones((2, 2))
+WITHOUT_AXES = np.zeros(())
 
 
 @dataclasses.dataclass
@@ -70,6 +71,7 @@ class Slots:
     ("value", "expected"),
     [
         (A, {"x": A}),
+        (WITHOUT_AXES, {"x": WITHOUT_AXES.reshape(1)}),
         (Field(A), {"x": A}),
         (State(A, B), {"x_vn": A, "x_w": B}),
         (Slots(A), {"x_vn": A}),
@@ -83,7 +85,7 @@ def test_values_that_have_arrays(value: Any, expected: dict[str, np.ndarray[Any,
     assert named_arrays({"x": value}, "g", "argument") == {name: Layout.of(each) for name, each in expected.items()}
 
 
-@pytest.mark.parametrize("value", [None, 3, 2.5, "text", np.float64(1.0), np.zeros(()), object(), [], State(1, 2)])
+@pytest.mark.parametrize("value", [None, 3, 2.5, "text", np.float64(1.0), object(), [], State(1, 2)])
 def test_values_that_have_none(value: Any) -> None:
     with pytest.raises(GranuleError, match=r"Argument 'x' of granule 'g' has no array: it is of type"):
         named_arrays({"x": value}, "g", "argument")
