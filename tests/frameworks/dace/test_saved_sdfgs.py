@@ -94,7 +94,7 @@ def test_an_entry_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "rebuilt").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(dace, "__version__", "3.0.0")
-        with pytest.raises(GtstubError, match=r"program.sdfgz' was written by DaCe .*\. DaCe 3.0.0, which is installed"):
+        with pytest.raises(GtstubError, match=r"program.sdfgz' was written by DaCe .*\. DaCe 3.0.0, which is"):
             rebuild_with_checks(entry.path, tmp_path / "rebuilt")
     assert list((tmp_path / "rebuilt").iterdir()) == []
     assert rebuild_with_checks(entry.path, tmp_path / "rebuilt").exists()
