@@ -8,7 +8,6 @@
 #include "base/layout.h"
 #include "base/section.h"
 #include "granule/private.h"
-#include "gtstub/bound.h"
 #include "program/counting.h"
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
@@ -239,7 +238,8 @@ static int set_index_bases(const gts_granule *self, int64_t base)
 }
 
 /* Writes the `struct <name>_args` of a program. */
-static void fill_args(const bound *self, const gts_program *program, const gts_granule_argument *arguments, char *args)
+static void fill_args(const bound *self, const gts_program *program, const gts_granule_argument *arguments,
+                      const gts_granule_value *values, char *args)
 {
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
         const gts_contract *const contract = &program->stub->leaves[i];
@@ -248,8 +248,7 @@ static void fill_args(const bound *self, const gts_program *program, const gts_g
         if (from->source == GTS_COMPILED_IN)
             continue;
         if (!gts_is_array(contract->kind)) {
-            const void *const value = from->source == GTS_VARIABLE ? (const void *)&self->granule->values[from->index]
-                                                                   : from->value;
+            const void *const value = from->source == GTS_VARIABLE ? (const void *)&values[from->index] : from->value;
             memcpy(to, value, gts_dtype_size(contract->dtype));
             continue;
         }
@@ -276,7 +275,8 @@ static int bind_call(const bound *self, const gts_granule_step *step, uint32_t p
     void *const args = calloc(1, program->stub->args_size);
     if (args == NULL)
         return refuse_memory(self->granule->descriptor);
-    fill_args(self, program, at->arguments, args);
+    const uint32_t number = (uint32_t)(step - self->granule->descriptor->steps);
+    fill_args(self, program, at->arguments, gts_granule_used(self->granule, number), args);
     const int status = gts_bind(program, args, &action->call);
     free(args);
     return status == 0 ? 0 : fail_to_bind(self, step, position, program);

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/section.h"
 #include "granule/private.h"
-#include "gtstub/bound.h"
 
 int gts_granule_refuse_closed(const gts_granule *self)
 {
@@ -74,15 +73,6 @@ int gts_granule_check_idle(const gts_granule *self)
     return is_of_parent(self) ? refuse_after_fork(self) : gts_granule_check_not_running(self);
 }
 
-int gts_granule_run(gts_granule *self, uint32_t step)
-{
-    GTS_TRY(enter(self));
-    self->has_run[step] = true;
-    const int status = gts_step_run(self->steps[step]);
-    gts_step_leave(self->all);
-    return status;
-}
-
 /* Refuses a negative size, with which programs would do nothing. */
 static GTS_COLD int check_size(const gts_granule *self, const gts_granule_scalar *scalar, const void *value)
 {
@@ -105,9 +95,53 @@ int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
     GTS_TRY(gts_granule_check_idle(self));
     if (scalar->is_size)
         GTS_TRY(check_size(self, scalar, value));
-    GTS_TRY(gts_step_set_scalar(self->all, scalar->name, scalar->dtype, value));
     memcpy(&self->values[index], value, size);
+    ++self->change;
     return 0;
+}
+
+/* Whether a program of a step gets a scalar. */
+static bool has_scalar(const gts_granule *self, const gts_granule_step *step, uint32_t index)
+{
+    for (uint32_t position = 0; position < step->count; ++position) {
+        const gts_granule_argument *const arguments = step->positions[position].arguments;
+        const uint32_t count = arguments == NULL ? 0
+                                                 : self->programs[step->positions[position].index]->stub->leaf_count;
+        for (uint32_t i = 0; i < count; ++i) {
+            if (arguments[i].source == GTS_VARIABLE && arguments[i].index == index)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Gives the calls of a step the scalars of the host that have changed: all at once, or after -1 none. */
+static GTS_NOINLINE int use_scalars(gts_granule *self, uint32_t step)
+{
+    const gts_granule_descriptor *const descriptor = self->descriptor;
+    gts_granule_value *const used = gts_granule_used(self, step);
+    size_t count = 0;
+    for (uint32_t i = 0; i < descriptor->scalar_count; ++i) {
+        const gts_granule_scalar *const scalar = &descriptor->scalars[i];
+        if (memcmp(&used[i], &self->values[i], gts_dtype_size(scalar->dtype)) != 0 &&
+            has_scalar(self, &descriptor->steps[step], i))
+            self->changed[count++] = (gts_scalar){scalar->name, scalar->dtype, &self->values[i]};
+    }
+    if (count > 0)
+        GTS_TRY(gts_step_set_scalars(self->steps[step], self->changed, count));
+    memcpy(used, self->values, descriptor->scalar_count * sizeof *used);
+    self->run_with[step] = self->change;
+    return 0;
+}
+
+int gts_granule_run(gts_granule *self, uint32_t step)
+{
+    GTS_TRY(enter(self));
+    int status = GTS_LIKELY(self->run_with[step] == self->change) ? 0 : use_scalars(self, step);
+    if (GTS_LIKELY(status == 0))
+        status = gts_step_run(self->steps[step]);
+    gts_step_leave(self->all);
+    return status;
 }
 
 static int find_array(const gts_granule *self, const char *name, uint32_t *index)
@@ -139,7 +173,7 @@ static bool was_written(const gts_granule *self, uint32_t index)
 {
     for (uint32_t i = 0; i < self->descriptor->step_count; ++i) {
         const gts_granule_step *const step = &self->descriptor->steps[i];
-        for (uint32_t position = 0; self->has_run[i] && position < step->count; ++position) {
+        for (uint32_t position = 0; self->run_with[i] != 0 && position < step->count; ++position) {
             if (has_array(self, &step->positions[position], index))
                 return true;
         }

@@ -51,10 +51,14 @@ static void set_layouts(gts_granule *self)
 
 static void set_values(gts_granule *self)
 {
-    for (uint32_t i = 0; i < self->descriptor->scalar_count; ++i) {
+    const uint32_t count = self->descriptor->scalar_count;
+    for (uint32_t i = 0; i < count; ++i) {
         const gts_granule_scalar *const scalar = &self->descriptor->scalars[i];
         memcpy(&self->values[i], scalar->value, gts_dtype_size(scalar->dtype));
     }
+    for (uint32_t step = 0; step < self->descriptor->step_count; ++step)
+        memcpy(gts_granule_used(self, step), self->values, count * sizeof *self->values);
+    self->change = 1;
 }
 
 /* Closes the programs of a granule that is not bound, and frees its members. */
@@ -66,8 +70,10 @@ static void release(gts_granule *self)
     free(self->programs);
     free(self->arrays);
     free(self->is_temporary);
-    free(self->has_run);
     free(self->values);
+    free(self->used);
+    free(self->run_with);
+    free(self->changed);
 }
 
 static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
@@ -80,10 +86,12 @@ static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
     self->programs = calloc(descriptor->program_count + 1, sizeof *self->programs); /* + 1: never of no bytes */
     self->arrays = calloc(descriptor->array_count + 1, sizeof *self->arrays);
     self->is_temporary = calloc(descriptor->array_count + 1, sizeof *self->is_temporary);
-    self->has_run = calloc(descriptor->step_count + 1, sizeof *self->has_run);
     self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
-    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->has_run == NULL ||
-        self->values == NULL) {
+    self->used = calloc((size_t)descriptor->step_count * descriptor->scalar_count + 1, sizeof *self->used);
+    self->run_with = calloc(descriptor->step_count + 1, sizeof *self->run_with);
+    self->changed = calloc(descriptor->scalar_count + 1, sizeof *self->changed);
+    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->values == NULL ||
+        self->used == NULL || self->run_with == NULL || self->changed == NULL) {
         release(self);
         free(self);
         return NULL;

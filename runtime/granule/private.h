@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/refuse.h"
+#include "gtstub/bound.h"
 #include "gtstub/granule_descriptor.h"
 
 /* The memory of kept arrays: those that no step writes are shared with other processes. */
@@ -30,9 +31,12 @@ struct gts_granule {
     const gts_granule_descriptor *descriptor; /* NULL after the granule was closed */
     gts_program **programs;                   /* [program_count] */
     gts_array *arrays;         /* [array_count], as they are now; an argument has no memory before it is bound */
-    gts_granule_value *values; /* [scalar_count] */
+    gts_granule_value *values; /* [scalar_count], as the host has given them last */
+    uint64_t change;           /* counts the changes of `values`; > 0 */
+    gts_granule_value *used;   /* [step_count][scalar_count]: those that the calls of each step have */
+    uint64_t *run_with;        /* [step_count]: `change` when the step has begun to run; 0 if it has not since open() */
+    gts_scalar *changed;       /* [scalar_count]: room for those of a run */
     bool *is_temporary;        /* [array_count]: each step overwrites the array before it reads it */
-    bool *has_run;             /* [step_count]: the step has begun to run since the granule was opened */
     unsigned int generation;   /* gts_forks when the granule was opened */
     int64_t index_base;        /* of the tables that are bound */
     bool from_fortran;         /* the host is Fortran: messages count as it does */
@@ -43,6 +47,12 @@ struct gts_granule {
     char *name;         /* after the granule was closed: what it was called; NULL when memory ran out */
     gts_granule *older; /* that was closed before this one */
 };
+
+/* The values of the scalars that the calls of a step have. */
+static inline gts_granule_value *gts_granule_used(const gts_granule *self, uint32_t step)
+{
+    return self->used + (size_t)step * self->descriptor->scalar_count;
+}
 
 static inline bool gts_granule_is_open(const gts_granule *self)
 {

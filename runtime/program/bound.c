@@ -352,9 +352,8 @@ int gts_bound_check_value(gts_program *program, const gts_contract *contract, gt
     return 0;
 }
 
-int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
+static int change_scalar(gts_program *program, void *args, const gts_scalar *scalar)
 {
-    const gts_scalar *const scalar = what;
     const int64_t leaf = gts_bound_find(program, scalar->argument);
     if (leaf < 0)
         return 0;
@@ -367,6 +366,19 @@ int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
     else
         memcpy(member, scalar->value, gts_dtype_size(contract->dtype));
     return 1;
+}
+
+int gts_bound_change_scalars(gts_program *program, void *args, const void *what)
+{
+    const gts_scalars *const all = what;
+    int changed = 0;
+    for (size_t i = 0; i < all->count; ++i) {
+        const int status = change_scalar(program, args, &all->scalars[i]);
+        if (status < 0)
+            return -1;
+        changed |= status;
+    }
+    return changed;
 }
 
 /* What gts_bind() takes. */
@@ -402,7 +414,8 @@ int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const
 int gts_set_scalar(gts_bound_call *call, const char *argument, gts_dtype dtype, const void *value)
 {
     gts_bound_call *changed;
-    const int status = gts_bound_change(call, gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}, &changed);
+    const gts_scalars all = {&(const gts_scalar){argument, dtype, value}, 1};
+    const int status = gts_bound_change(call, gts_bound_change_scalars, &all, &changed);
     if (status == 0)
         return gts_error_set(&call->program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
                              call->stub->name, argument);

@@ -118,15 +118,14 @@ typedef int (*gts_bound_changer)(gts_program *program, void *args, const void *w
  */
 int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed);
 
-/* A new value of a scalar. */
-typedef struct gts_scalar {
-    const char *argument;
-    gts_dtype dtype;
-    const void *value;
-} gts_scalar;
+/* Some scalars. */
+typedef struct gts_scalars {
+    const gts_scalar *scalars;
+    size_t count;
+} gts_scalars;
 
-/* A gts_bound_changer, of a gts_scalar. */
-int gts_bound_change_scalar(gts_program *program, void *args, const void *scalar);
+/* A gts_bound_changer, of gts_scalars: changes those that the program has. */
+int gts_bound_change_scalars(gts_program *program, void *args, const void *scalars);
 
 /* Refuses a bound call that is NULL, or whose program was closed. Returns -1. */
 GTS_COLD int gts_bound_refuse_closed(const gts_bound_call *call);

@@ -13,16 +13,20 @@
 
 int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, const char *reason)
 {
-    char before[64] = "No position has run";
+    const gts_role *const role = self->positions[position].role;
+    char of[128] = "", before[256] = "";
+    if (role->step != NULL) /* whose message may say what has run in it */
+        (void)snprintf(of, sizeof of, " of step '%.100s'", self->name);
     if (position == 1)
-        (void)snprintf(before, sizeof before, "Position 1 has run");
+        (void)snprintf(before, sizeof before, ". Position 1%s has run", of);
     else if (position > 1)
-        (void)snprintf(before, sizeof before, "The positions 1 to %zu have run", position);
-    const bool has_reason = *reason != '\0';
+        (void)snprintf(before, sizeof before, ". The positions 1 to %zu%s have run", position, of);
+    const size_t length = strlen(reason);
+    const bool ends = length > 0 && reason[length - 1] == '.';
     (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Step '%s' has stopped at position %zu of %zu, %s '%s'%s%s %s.", self->name, position + 1,
-                        self->count, self->positions[position].role->kind, gts_step_name_at(self, position),
-                        has_reason ? ": " : ".", reason, before);
+                        "Step '%s' has stopped at position %zu of %zu, %s '%s'%s%.*s%s.", self->name, position + 1,
+                        self->count, role->kind, role->name, length > 0 ? ": " : "", (int)(ends ? length - 1 : length),
+                        reason, before);
     gts_own_error.kind = kind;
     return -1;
 }

@@ -71,29 +71,46 @@ static void release_call(gts_place *place)
 
 /* ---- Scalars --------------------------------------------------------------------------------------------------- */
 
-static bool has_changed(const gts_step_tree *self)
+/* Whether a program has an argument. A program that was closed is refused when it is changed. */
+static bool has_argument(const gts_step_tree *self, const char *argument)
 {
     for (size_t i = 0; i < self->place_count; ++i) {
-        if (*changed_call(&self->places[i]) != NULL)
+        const gts_bound_call *const call = call_at(&self->places[i]);
+        if (call != NULL && (call->program == NULL || gts_bound_find(call->program, argument) >= 0))
             return true;
     }
     return false;
+}
+
+static int check_arguments(const gts_step_tree *self, const gts_scalars *all)
+{
+    for (size_t i = 0; i < all->count; ++i) {
+        if (!has_argument(self, all->scalars[i].argument))
+            return gts_error_set(&gts_own_error, GTS_TYPE_ERROR, "No program of step '%s' has an argument '%s'.",
+                                 self->steps[0]->name, all->scalars[i].argument);
+    }
+    return 0;
+}
+
+int gts_step_set_scalars(gts_step *self, const gts_scalar *scalars, size_t count)
+{
+    gts_step_tree tree;
+    const gts_scalars all = {scalars, count};
+    const request set = {gts_bound_change_scalars, &all, NULL};
+    int status = gts_step_tree_begin(&tree, self, sizeof(gts_bound_call *));
+    if (status == 0)
+        status = check_arguments(&tree, &all);
+    if (status == 0)
+        status = gts_step_tree_change(&tree, check_call, change_call, &set);
+    gts_step_tree_end(&tree, release_call);
+    return status;
 }
 
 int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)
 {
     if (self != NULL && self->host != NULL)
         return enter_handed_over(self) == 0 ? self->host->set_scalar(self, argument, dtype, value) : -1;
-    gts_step_tree all;
-    const request set = {gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}, NULL};
-    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
-    if (status == 0)
-        status = gts_step_tree_change(&all, check_call, change_call, &set);
-    if (status == 0 && !has_changed(&all))
-        status = gts_error_set(&gts_own_error, GTS_TYPE_ERROR, "No program of step '%s' has an argument '%s'.",
-                               self->name, argument);
-    gts_step_tree_end(&all, release_call);
-    return status;
+    return gts_step_set_scalars(self, &(const gts_scalar){argument, dtype, value}, 1);
 }
 
 /* ---- Arrays ---------------------------------------------------------------------------------------------------- */

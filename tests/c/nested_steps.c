@@ -259,8 +259,8 @@ static void test_errors_of_inner_steps(void)
     const gts_action actions[] = {{.call = call}, {.step = inner}};
     gts_step *outer = make("outer", actions, 2);
     static const char text[] = "Step 'outer' has stopped at position 2 of 2, step 'inner': Step 'inner' has stopped at "
-                               "position 1 of 1, function 'halo': it has returned 7. No position has run. Position 1 "
-                               "has run.";
+                               "position 1 of 1, function 'halo': it has returned 7. Position 1 of "
+                               "step 'outer' has run.";
     CHECK_REFUSED(gts_step_run(outer), GTS_RUNTIME_ERROR, text);
     gts_profile *const profile = gts_profile_begin();
     CHECK_REFUSED(gts_step_run(outer), GTS_RUNTIME_ERROR, text);

@@ -258,7 +258,7 @@ contains
         call gts_step_new(' ', [gts_action(function=c_funloc(exchange), data=c_loc(seen))], step)
         call gts_step_run(step, stat, errmsg)
         call check_refused(stat, gts_runtime_error, errmsg, "Step 'unnamed' has stopped at position 1 of 1, function " // &
-            "'unnamed': it has returned 3. No position has run.", calls + 1)
+            "'unnamed': it has returned 3.", calls + 1)
         call gts_step_new('other', [gts_action(call=b)], step) ! the other one is freed
         call gts_step_run(step)
         call gts_step_free(step)

@@ -114,7 +114,7 @@ def test_a_step_that_fails_captures_nothing(fake: FakeCuda, bound: Bound, vn: An
     assert str(caught.value) == (
         "Step 'step' has stopped at position 1 of 1, program 'diffusion': Program 'diffusion' cannot be part of a"
         " graph, because it waits for the GPU: it measures times, is a program of DaCe, or was built with"
-        " async_sdfg_call=False. No position has run."
+        " async_sdfg_call=False."
     )
     bound.recorder.behaviour.waits = False
     step.as_graph()()

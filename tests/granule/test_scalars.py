@@ -74,6 +74,31 @@ class Below:
         return {"a": self.a, "average": self.out}
 
 
+class Ranges:
+    """Two steps with the scalars `i_start` and `i_end`. The arrays of `short` have fewer rows."""
+
+    def __init__(self) -> None:
+        self.a, self.long, self.short = np.ones((ROWS, LEVELS)), np.zeros((ROWS, LEVELS)), np.zeros((ROWS - 1, LEVELS))
+        steps = {}
+        for name, out in (("long", self.long), ("short", self.short)):
+            a, rows = field(self.a[: len(out)], I, K), {"i_start": 0, "i_end": 2}
+            with gtstub.capture() as steps[name]:
+                explicit_domain.with_backend(make_backend(gpu=False))(
+                    a, a, field(out, I, K), **rows, k_start=0, k_end=LEVELS, offset_provider={}
+                )
+            out[...] = 0
+        self.granule = gtstub.Granule("ranges", steps=steps, arguments=self.arrays, scalars=["i_start", "i_end"])
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        return {"a": self.a, "all_rows": self.long, "some_rows": self.short}
+
+
+@pytest.fixture(scope="module")
+def ranges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Ranges().granule.export(tmp_path_factory.mktemp("granule") / "ranges")
+
+
 @pytest.fixture(scope="module")
 def sized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Sized().granule.export(tmp_path_factory.mktemp("granule") / "sized")
@@ -93,8 +118,8 @@ class Host:
         self.library = Library(build / f"{name}.so", read_granule(folder), folder)
         self.library.bind(arrays, {})
 
-    def step(self, *scalars: Any) -> None:
-        self.library._check(self.library._function("step")(self.library._handle, *scalars))
+    def step(self, *scalars: Any, name: str = "step") -> None:
+        self.library._check(self.library._function(name)(self.library._handle, *scalars))
 
 
 def test_which_scalars_are_sizes(sized: Path, below: Path) -> None:
@@ -130,6 +155,30 @@ def test_an_end_below_zero_of_rows_that_begin_there(below: Path, toolchain: Tool
     host = Host(below, model.arrays, toolchain, tmp_path)
     host.step(ctypes.c_int32(-1), ctypes.c_int32(LEVELS))
     assert model.out.tolist() == [[1] * LEVELS] + [[0] * LEVELS] * 3
+    host.library.close()
+
+
+def test_the_scalars_of_a_run_are_set_at_once(ranges: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+    def run(name: str, start: int, end: int) -> list[float]:
+        model.long[...] = model.short[...] = 0
+        host.step(ctypes.c_int32(start), ctypes.c_int32(end), name=name)
+        return [float(row[0]) for row in (model.long, model.short)[name == "short"]]
+
+    model = Ranges()
+    host = Host(ranges, model.arrays, toolchain, tmp_path)
+    assert run("long", 0, 2) == [1, 1, 0, 0]
+    assert run("long", 3, ROWS) == [0, 0, 0, 1]  # 3 alone is behind the end, and 4 alone behind the arrays of `short`
+    assert run("short", 1, 3) == [0, 1, 1]
+    with pytest.raises(GranuleError, match=r"Step .ranges_short. cannot be changed at position 1, program"):
+        run("short", 2, ROWS)
+    assert not model.short.any()
+    with pytest.raises(GranuleError, match="Nothing has changed"):
+        run("short", 2, ROWS)
+    host.library.bind(model.arrays, {})  # with the scalars of the runs before
+    assert run("long", 3, ROWS) == [0, 0, 0, 1]
+    assert run("short", 1, 3) == [0, 1, 1]
+    assert run("long", 2, 3) == [0, 0, 1, 0]
+    assert run("short", 2, 3) == [0, 0, 1]
     host.library.close()
 
 

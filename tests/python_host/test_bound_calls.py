@@ -248,7 +248,7 @@ def test_a_forked_child_is_refused(bound: Bound) -> None:
     )
     assert os.read(reading, 4096).decode().splitlines() == [
         refusal,
-        f"Step 's' has stopped at position 1 of 1, program 'host': {refusal} No position has run.",
+        f"Step 's' has stopped at position 1 of 1, program 'host': {refusal}",
     ]
     call()
     os.close(reading)

@@ -235,7 +235,7 @@ def test_errors_name_steps_and_functions(scale: _host.Program, now: np.ndarray, 
     assert first.startswith(
         "Step 'inner' has stopped at position 2 of 2, function 'test_errors_name_steps_and_functions."
     )
-    assert second == "Step 'outer' has stopped at position 1 of 1, step 'inner'. No position has run."
+    assert second == "Step 'outer' has stopped at position 1 of 1, step 'inner'."
 
 
 # --- Memory -----------------------------------------------------------------------------------------------------------

@@ -158,8 +158,8 @@ static inline const char *gts_step_name_at(const gts_step *self, size_t position
 }
 
 /*
- * Makes "Step 'x' has stopped at position 3 of 5, program 'p': <reason>", and what has run, gts_last_error(NULL). The
- * reason may be empty. Returns -1.
+ * Makes "Step 'x' has stopped at position 3 of 5, program 'p': <reason>", and which positions have run, gts_last_error(NULL).
+ * The reason may be empty. Returns -1.
  */
 GTS_EXPORT GTS_COLD int gts_step_fail(const gts_step *, size_t position, gts_error_kind kind, const char *reason);
 
@@ -266,6 +266,16 @@ GTS_EXPORT int gts_step_tree_begin(gts_step_tree *, gts_step *, size_t size);
 /* Changes all places or, after -1, none: calls `change` for each after `check` has returned 0 for all. */
 GTS_EXPORT int gts_step_tree_change(const gts_step_tree *, int (*check)(gts_place *, const void *what),
                                     void (*change)(gts_place *), const void *what);
+
+/* A new value of a scalar. */
+typedef struct gts_scalar {
+    const char *argument;
+    gts_dtype dtype;
+    const void *value;
+} gts_scalar;
+
+/* gts_step_set_scalar() of several scalars of a C or Fortran host at once: each call is checked with all of them. */
+GTS_EXPORT int gts_step_set_scalars(gts_step *, const gts_scalar *, size_t count);
 
 /*
  * gts_step_swap() of arrays whose layout the caller knows, and which is the same. Calls may have any sections of them, or

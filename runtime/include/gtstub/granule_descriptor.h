@@ -117,7 +117,7 @@ GTS_EXPORT int gts_granule_bind(gts_granule *granule, const gts_array *arguments
                                 const gts_hook *hooks);
 
 /**
- * Sets a scalar in all steps that use it, unless it has this value.
+ * Sets a scalar for the steps that run from now on. The next run of a step gives its calls all scalars that have changed.
  *
  * @param granule  bound
  * @param scalar   index in the descriptor
@@ -127,7 +127,8 @@ GTS_EXPORT int gts_granule_bind(gts_granule *granule, const gts_array *arguments
 GTS_EXPORT int gts_granule_set(gts_granule *granule, uint32_t scalar, const void *value);
 
 /**
- * Runs a step.
+ * Runs a step with the scalars that were set last. They are checked together; after a refusal nothing has run, and the
+ * calls of the step have the scalars of its run before.
  *
  * @param granule  bound
  * @param step     index in the descriptor
