@@ -139,15 +139,26 @@ static bool reaches(const gts_axes *self, int32_t axis, int64_t distance, int32_
     return false;
 }
 
+/* Whether each of two arrays begins before the other one ends. */
+static bool begin_before_ends(const gts_places *a, const gts_places *b)
+{
+    const int64_t distance = (int64_t)(b->first - a->first);
+    return distance < (reach(&a->axes, 0) + 1) * a->size && -distance < (reach(&b->axes, 0) + 1) * b->size;
+}
+
+bool gts_meet(const gts_array *a, const gts_array *b)
+{
+    gts_places one, other;
+    return gts_find_places(a, &one) && gts_find_places(b, &other) && begin_before_ends(&one, &other);
+}
+
 /* They share an element if the differences of the indices of both, from the last one of `b` on, contain the distance. */
 bool gts_overlap(const gts_array *a, const gts_array *b)
 {
     gts_places one, other;
-    if (!gts_find_places(a, &one) || !gts_find_places(b, &other))
+    if (!gts_find_places(a, &one) || !gts_find_places(b, &other) || !begin_before_ends(&one, &other))
         return false;
     const int64_t distance = (int64_t)(other.first - one.first);
-    if (distance >= (reach(&one.axes, 0) + 1) * one.size || -distance >= (reach(&other.axes, 0) + 1) * other.size)
-        return false;
     if (one.size != other.size || distance % one.size != 0)
         return true;
     gts_axes both = one.axes;

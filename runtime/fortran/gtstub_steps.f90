@@ -134,6 +134,13 @@ module gtstub_steps
             integer(c_int) :: status
         end function
 
+        function c_step_swap_memory(step, a, b, bytes) result(status) bind(c, name="gts_step_swap_memory")
+            import
+            type(c_ptr), value :: step, a, b
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: status
+        end function
+
         function c_step_free(step) result(status) bind(c, name="gts_step_free")
             import
             type(gts_step), intent(inout) :: step
@@ -268,14 +275,22 @@ contains
     end subroutine
 
     ! Exchanges two arrays in all bound calls of a step and among the arrays of its functions, and in the steps inside it,
-    ! as models do with time levels. `a` and `b` are c_loc() of their first elements.
-    subroutine gts_step_swap(step, a, b, stat, errmsg)
+    ! as models do with time levels. `a` and `b` are c_loc() of their first elements. `bytes` is the size of each array,
+    ! c_sizeof(x) for example. It is needed if calls have sections of them alone: an address does not say where the array ends.
+    subroutine gts_step_swap(step, a, b, stat, errmsg, bytes)
         type(gts_step), intent(in) :: step
         type(c_ptr), intent(in) :: a, b
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        integer(c_size_t), intent(in), optional :: bytes
+        integer(c_int) :: status
 
-        call finish(c_step_swap(step%handle, a, b), c_null_ptr, stat, errmsg)
+        if (present(bytes)) then
+            status = c_step_swap_memory(step%handle, a, b, bytes)
+        else
+            status = c_step_swap(step%handle, a, b)
+        end if
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Frees a step, which may be freed already. A step that contains it keeps it until it is freed itself. A function of

@@ -143,30 +143,34 @@ static const gts_array *find_array(const gts_step_tree *self, const void *data)
     return widest;
 }
 
-/* Whether a program or a function has an array. */
-static bool is_there(const gts_step_tree *self, const void *data)
+/* The memory of an array; all of it if that is not known. */
+static gts_range range_of(const gts_array *array)
 {
-    for (size_t i = 0; i < self->place_count && data != NULL; ++i) {
-        const gts_role *const role = gts_position_of(&self->places[i])->role;
-        for (size_t array = 0; array < role->array_count; ++array) {
-            if (role->arrays[array] == data)
-                return true;
-        }
-    }
-    return data != NULL && find_array(self, data) != NULL;
+    gts_range found;
+    return gts_find_range(array, &found) ? found : (gts_range){0, UINTPTR_MAX};
+}
+
+static bool have_common(const gts_range *a, const gts_range *b)
+{
+    return a->low < b->high && b->low < a->high;
+}
+
+static bool contains(const gts_range *self, const void *data)
+{
+    return (uintptr_t)data >= self->low && (uintptr_t)data < self->high;
 }
 
 /* Two arrays that are exchanged, and their memory. If no program has them, they have an address only. */
 typedef struct exchange {
     gts_array a, b;
     gts_range memory[2];
+    bool is_memory;       /* they are bytes, and whatever lies in them moves */
+    bool may_be_sections; /* they are arguments: the host may mean larger arrays that begin there */
 } exchange;
 
-/* The memory of an array; all of it if that is not known. */
-static gts_range range_of(const gts_array *array)
+static exchange exchange_of(const gts_array *a, const gts_array *b)
 {
-    gts_range found;
-    return gts_find_range(array, &found) ? found : (gts_range){0, UINTPTR_MAX};
+    return (exchange){.a = *a, .b = *b, .memory = {range_of(a), range_of(b)}};
 }
 
 /* Whether an array of a call begins before one of the two ends, and ends after it begins. */
@@ -176,8 +180,7 @@ static bool may_have_elements(const gts_bound_call *call, const void *what)
     for (uint32_t leaf = 0; leaf < call->stub->leaf_count; ++leaf) {
         const gts_array *const array = array_of(call, leaf);
         const gts_range found = array == NULL ? (gts_range){0, 0} : range_of(array);
-        if ((found.low < memory[0].high && memory[0].low < found.high) ||
-            (found.low < memory[1].high && memory[1].low < found.high))
+        if (have_common(&found, &memory[0]) || have_common(&found, &memory[1]))
             return true;
     }
     return false;
@@ -193,18 +196,35 @@ static void *other_of(const exchange *self, void *data)
     return data;
 }
 
-/* Refuses an array that shares elements with one of the two, and has others, too. Returns 1 for a section of one. */
-static int check_section(gts_program *program, const gts_contract *contract, const gts_array *array,
-                         const exchange *arrays)
+/* Whether an array moves with one of the two: it is a section of it, or lies in its memory. */
+static bool moves(const gts_array *array, const exchange *self, bool with_b)
 {
-    if (gts_is_section(array, &arrays->a) || gts_is_section(array, &arrays->b))
+    const gts_range *const memory = &self->memory[with_b], found = range_of(array);
+    if (self->is_memory)
+        return found.low < found.high && found.low >= memory->low && found.high <= memory->high;
+    return gts_is_section(array, with_b ? &self->b : &self->a);
+}
+
+/* Refuses an array that would be torn apart, or may belong to one of the two. Returns 1 for one that moves. */
+static int check_array(gts_program *program, const gts_contract *contract, const gts_array *array,
+                       const exchange *arrays)
+{
+    if (moves(array, arrays, false) || moves(array, arrays, true))
         return 1;
-    const bool is_a = gts_overlap(array, &arrays->a);
-    if (!is_a && !gts_overlap(array, &arrays->b))
-        return 0;
-    return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
-                      "has elements of the %s array that is swapped, and others: it would have both arrays.",
-                      is_a ? "first" : "second");
+    const gts_range found = range_of(array);
+    for (int i = 0; i < 2; ++i) {
+        const char *const which = i == 0 ? "first" : "second";
+        if (gts_overlap(array, i == 0 ? &arrays->a : &arrays->b))
+            return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
+                              "has elements of the %s array that is swapped, and others: it would have both arrays.",
+                              which);
+        if (arrays->may_be_sections && have_common(&found, &arrays->memory[i]))
+            return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
+                              "lies between the elements of the %s array that is swapped, as another section of the "
+                              "same array would: swap the memory of the whole array.",
+                              which);
+    }
+    return 0;
 }
 
 static int change_arrays(gts_program *program, void *args, const void *what)
@@ -216,12 +236,12 @@ static int change_arrays(gts_program *program, void *args, const void *what)
         if (!gts_is_array(contract->kind))
             continue;
         gts_array *const array = (gts_array *)((char *)args + contract->member);
-        const int status = check_section(program, contract, array, arrays);
+        const int status = check_array(program, contract, array, arrays);
         if (status < 0)
             return -1;
         if (status == 0)
             continue;
-        const bool is_a = gts_has_element(&arrays->a, array->data);
+        const bool is_a = moves(array, arrays, false);
         array->data = other_of(arrays, array->data);
         array->readonly = is_a ? arrays->b.readonly : arrays->a.readonly;
         changed = 1;
@@ -229,11 +249,34 @@ static int change_arrays(gts_program *program, void *args, const void *what)
     return changed;
 }
 
-/* Exchanges two arrays in all calls and functions; in functions alone if no program has them. */
-static int exchange_all(const gts_step_tree *self, const exchange *arrays, bool is_in_calls)
+/* Refuses an array of a function that may belong to one of the two. */
+static int check_function(const gts_place *place, const exchange *arrays)
 {
-    if (is_in_calls &&
-        gts_step_tree_change(self, check_call, change_call, &(request){change_arrays, arrays, may_have_elements}) != 0)
+    const gts_role *const role = gts_position_of(place)->role;
+    for (size_t i = 0; arrays->may_be_sections && i < role->array_count; ++i) {
+        void *const data = role->arrays[i];
+        const bool is_first = contains(&arrays->memory[0], data);
+        if (other_of(arrays, data) == data && (is_first || contains(&arrays->memory[1], data)))
+            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                                 "Step '%s' cannot be changed at position %zu, function '%s': array %zu lies between "
+                                 "the elements of the %s array that is swapped, as another section of the same array "
+                                 "would: swap the memory of the whole array. Nothing has changed.",
+                                 place->step->name, place->position + 1, role->name, i + 1,
+                                 is_first ? "first" : "second");
+    }
+    return 0;
+}
+
+static int check_place(gts_place *place, const void *arrays)
+{
+    return call_at(place) == NULL ? check_function(place, arrays)
+                                  : check_call(place, &(const request){change_arrays, arrays, may_have_elements});
+}
+
+/* Exchanges two arrays in all calls and functions. */
+static int exchange_all(const gts_step_tree *self, const exchange *arrays)
+{
+    if (gts_step_tree_change(self, check_place, change_call, arrays) != 0)
         return -1;
     for (size_t i = 0; i < self->place_count; ++i) {
         gts_role *const role = gts_position_of(&self->places[i])->role;
@@ -243,33 +286,117 @@ static int exchange_all(const gts_step_tree *self, const exchange *arrays, bool 
     return 0;
 }
 
+/* ---- Finding what is swapped ----------------------------------------------------------------------------------- */
+
+/* Whether a call has an array with memory at an address. *is_readonly becomes true if the host says so of one of them. */
+static bool has_memory(const gts_step_tree *self, const gts_range *memory, bool *is_readonly)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < self->place_count; ++i) {
+        const gts_bound_call *const call = call_at(&self->places[i]);
+        for (uint32_t leaf = 0; call != NULL && leaf < call->stub->leaf_count; ++leaf) {
+            const gts_array *const array = array_of(call, leaf);
+            const gts_range found = array == NULL ? (gts_range){0, 0} : range_of(array);
+            if (!have_common(&found, memory))
+                continue;
+            is_there = true;
+            *is_readonly |= array->readonly;
+        }
+    }
+    return is_there;
+}
+
+/* Whether a function has an array that begins in some memory. */
+static bool has_function(const gts_step_tree *self, const gts_range *memory)
+{
+    for (size_t i = 0; i < self->place_count; ++i) {
+        const gts_role *const role = gts_position_of(&self->places[i])->role;
+        for (size_t array = 0; array < role->array_count; ++array) {
+            if (role->arrays[array] != NULL && contains(memory, role->arrays[array]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static GTS_COLD int refuse_missing(const gts_step_tree *self, bool is_first)
+{
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                         "Arrays of step '%s' cannot be swapped: no program of it has the %s one.",
+                         self->steps[0]->name, is_first ? "first" : "second");
+}
+
+static GTS_COLD int refuse_unknown(const gts_step_tree *self, bool is_first)
+{
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                         "Arrays of step '%s' cannot be swapped: only a function has the %s one, whose layout is not "
+                         "known.",
+                         self->steps[0]->name, is_first ? "first" : "second");
+}
+
+static GTS_COLD int refuse_same(const gts_step_tree *self)
+{
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                         "Arrays of step '%s' cannot be swapped: the two are the same.", self->steps[0]->name);
+}
+
+static GTS_COLD int refuse_common(const gts_step_tree *self)
+{
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays of step '%s' cannot be swapped: they share elements.",
+                         self->steps[0]->name);
+}
+
+/* Exchanges the arrays at two addresses, which are all that the host says. */
 static int swap(const gts_step_tree *self, void *a, void *b)
 {
-    if (!is_there(self, a) || !is_there(self, b))
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays of step '%s' cannot be swapped: no program of it has the %s one.",
-                             self->steps[0]->name, is_there(self, a) ? "second" : "first");
-    if (a == b)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays of step '%s' cannot be swapped: the two are the same.", self->steps[0]->name);
-    const gts_array *const first = find_array(self, a), *const second = find_array(self, b);
-    if ((first == NULL) != (second == NULL))
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays of step '%s' cannot be swapped: only a function has the %s one, whose layout is "
-                             "not known.",
-                             self->steps[0]->name, first == NULL ? "first" : "second");
-    exchange arrays = {.a.data = a, .b.data = b};
-    if (first != NULL) {
-        if (!gts_have_one_layout(first, second))
-            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                                 "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
-                                 self->steps[0]->name);
-        if (gts_overlap(first, second))
-            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                                 "Arrays of step '%s' cannot be swapped: they share elements.", self->steps[0]->name);
-        arrays = (exchange){*first, *second, {range_of(first), range_of(second)}};
+    void *const data[] = {a, b};
+    const gts_array *found[2];
+    bool is_inside[2] = {false, false}; /* of an array that begins elsewhere */
+    for (int i = 0; i < 2; ++i) {
+        const gts_range first = {(uintptr_t)data[i], (uintptr_t)data[i] + 1};
+        bool ignored = false;
+        found[i] = data[i] == NULL ? NULL : find_array(self, data[i]);
+        is_inside[i] = found[i] == NULL && has_memory(self, &first, &ignored);
+        if (data[i] == NULL || (found[i] == NULL && !has_function(self, &first)))
+            return refuse_missing(self, i == 0);
     }
-    return exchange_all(self, &arrays, first != NULL);
+    if (a == b)
+        return refuse_same(self);
+    if ((found[0] == NULL) != (found[1] == NULL) || is_inside[0] || is_inside[1])
+        return refuse_unknown(self, found[0] == NULL && (found[1] != NULL || is_inside[0]));
+    if (found[0] == NULL)
+        return exchange_all(self, &(exchange){.a.data = a, .b.data = b});
+    if (!gts_have_one_layout(found[0], found[1]))
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
+                             self->steps[0]->name);
+    if (gts_overlap(found[0], found[1]))
+        return refuse_common(self);
+    exchange arrays = exchange_of(found[0], found[1]);
+    arrays.may_be_sections = true;
+    return exchange_all(self, &arrays);
+}
+
+/* Exchanges the memory of two arrays, whatever calls and functions have of them. */
+static int swap_memory(const gts_step_tree *self, void *a, void *b, size_t size)
+{
+    const int64_t bytes = (int64_t)(size < SIZE_MAX / 8 ? size : SIZE_MAX / 8); /* more than any memory has */
+    void *const data[] = {a, b};
+    gts_array memory[2];
+    for (int i = 0; i < 2; ++i) {
+        memory[i] = (gts_array){.data = data[i], .dtype = GTS_UINT8, .rank = 1, .shape = {bytes}, .strides = {1}};
+        const gts_range range = range_of(&memory[i]);
+        const bool is_in_call = has_memory(self, &range, &memory[i].readonly);
+        if (data[i] == NULL || (!is_in_call && !has_function(self, &range)))
+            return refuse_missing(self, i == 0);
+    }
+    if (a == b)
+        return refuse_same(self);
+    if (gts_overlap(&memory[0], &memory[1]))
+        return refuse_common(self);
+    exchange arrays = exchange_of(&memory[0], &memory[1]);
+    arrays.is_memory = true;
+    return exchange_all(self, &arrays);
 }
 
 int gts_step_swap(gts_step *self, const void *a, const void *b)
@@ -284,12 +411,29 @@ int gts_step_swap(gts_step *self, const void *a, const void *b)
     return status;
 }
 
+int gts_step_swap_memory(gts_step *self, const void *a, const void *b, size_t bytes)
+{
+    if (self != NULL && self->host != NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Step '%s' was handed over: its arrays are objects, which are swapped one by one with "
+                             "gts_step_swap().",
+                             self->name);
+    gts_step_tree all;
+    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
+    if (status == 0)
+        status = swap_memory(&all, (void *)(uintptr_t)a, (void *)(uintptr_t)b, bytes);
+    gts_step_tree_end(&all, release_call);
+    return status;
+}
+
 int gts_step_swap_arrays(gts_step *self, const gts_array *a, const gts_array *b)
 {
     gts_step_tree all;
     int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
-    if (status == 0)
-        status = exchange_all(&all, &(exchange){*a, *b, {range_of(a), range_of(b)}}, true);
+    if (status == 0) {
+        const exchange arrays = exchange_of(a, b);
+        status = exchange_all(&all, &arrays);
+    }
     gts_step_tree_end(&all, release_call);
     return status;
 }

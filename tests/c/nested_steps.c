@@ -361,6 +361,93 @@ static void test_sections_move(void)
     gts_unbind(&whole);
 }
 
+/* A step of two calls and a function, none of which has all of the arrays that are swapped. */
+static gts_step *make_halves(double *now, double *new, double **seen)
+{
+    gts_bound_call *halves[] = {bind(now, 1, new), bind(now + N, 1, new + N)};
+    const gts_action actions[] = {
+        {.call = halves[0]},
+        {.call = halves[1]},
+        {.array_function = note, .data = (void *)seen, .arrays = (void *[]){new + N}, .array_count = 1},
+    };
+    gts_step *const step = make("s", actions, 3);
+    gts_unbind(&halves[0]);
+    gts_unbind(&halves[1]);
+    return step;
+}
+
+/* Calls have sections of both arrays alone. */
+static void test_memory_moves(void)
+{
+    double now[2 * N] = {0}, new[2 * N] = {0}, *seen = NULL;
+    gts_step *step = make_halves(now, new, &seen);
+    CHECK(gts_step_swap_memory(step, now, new, sizeof now) == 0);
+    new[0] = 1;
+    new[N] = 2;
+    CHECK(gts_step_run(step) == 0 && now[0] == 1 && now[N] == 2 && seen == now + N);
+    CHECK(gts_step_swap_memory(step, now, new, sizeof now) == 0);
+    now[0] = 3;
+    CHECK(gts_step_run(step) == 0 && new[0] == 3 && new[N] == 2 && seen == new + N);
+    gts_step_free(&step);
+}
+
+static void test_memory_that_is_refused(void)
+{
+    double now[2 * N] = {1}, new[2 * N] = {0}, none[2 * N], *seen = NULL;
+    gts_step *step = make_halves(now, new, &seen);
+    CHECK_REFUSED(
+        gts_step_swap_memory(step, now, new, sizeof now - sizeof *now), GTS_VALUE_ERROR,
+        "Step 's' cannot be changed at position 2, program 'prog': Argument 'x' of program 'prog' has elements "
+        "of the first array that is swapped, and others: it would have both arrays. Nothing has changed.");
+    CHECK_REFUSED(gts_step_swap_memory(step, now, none, sizeof now), GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: no program of it has the second one.");
+    CHECK_REFUSED(gts_step_swap_memory(step, now, new, 0), GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: no program of it has the first one.");
+    CHECK_REFUSED(gts_step_swap_memory(step, NULL, new, sizeof now), GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: no program of it has the first one.");
+    CHECK_REFUSED(gts_step_swap_memory(step, now, now, sizeof now), GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: the two are the same.");
+    CHECK_REFUSED(gts_step_swap_memory(step, now, now + N, sizeof now), GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: they share elements.");
+    CHECK_REFUSED(gts_step_swap_memory(step, now, new, SIZE_MAX), GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: they share elements.");
+    CHECK_REFUSED(gts_step_swap_memory(NULL, now, new, sizeof now), GTS_RUNTIME_ERROR,
+                  "The step cannot be used: it was freed, or never made.");
+    CHECK(gts_step_run(step) == 0 && new[0] == 1 && seen == new + N);
+    gts_step_free(&step);
+
+    struct prog_args args = {.x = line(now + N, N), .factor = 1, .out = line(none, N)};
+    args.x.readonly = true;
+    gts_bound_call *reader = bind_args(&args), *writer = bind(now, 1, new);
+    const gts_action actions[] = {{.call = writer}, {.call = reader}};
+    step = make("s", actions, 2);
+    CHECK_REFUSED(gts_step_swap_memory(step, now, new, sizeof now), GTS_VALUE_ERROR,
+                  "Step 's' cannot be changed at position 1, program 'prog': Argument 'out' of program 'prog' is "
+                  "written by the program and must not be read-only. Nothing has changed.");
+    gts_step_free(&step);
+    gts_unbind(&reader);
+    gts_unbind(&writer);
+}
+
+/* A call has the array of which functions have a section, and so has its layout. */
+static void test_sections_that_only_functions_have(void)
+{
+    double now[N], new[N], *seen = NULL;
+    gts_bound_call *call = bind(now, 1, new);
+    const gts_action actions[] = {
+        {.call = call},
+        {.array_function = note, .data = (void *)&seen, .arrays = (void *[]){now + 1, new + 1}, .array_count = 2},
+    };
+    gts_step *step = make("s", actions, 2);
+    CHECK_REFUSED(
+        gts_step_swap(step, now + 1, new + 1), GTS_VALUE_ERROR,
+        "Arrays of step 's' cannot be swapped: only a function has the first one, whose layout is not known.");
+    CHECK(gts_step_swap(step, now, new) == 0);
+    CHECK(gts_step_run(step) == 0 && seen == new + 1);
+    gts_step_free(&step);
+    gts_unbind(&call);
+}
+
 /* ---- What a step keeps ----------------------------------------------------------------------------------------- */
 
 static void test_steps_keep_what_they_contain(void)
@@ -423,6 +510,9 @@ int main(int argc, char **argv)
     test_a_change_while_an_inner_step_runs();
     test_actions_that_are_refused();
     test_sections_move();
+    test_memory_moves();
+    test_memory_that_is_refused();
+    test_sections_that_only_functions_have();
     test_steps_keep_what_they_contain();
     test_names_may_be_freed();
     gts_close(&program);

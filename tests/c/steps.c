@@ -496,6 +496,83 @@ static void test_time_levels(void)
     gts_close(&program);
 }
 
+static int note(void *data, void *const *arrays)
+{
+    *(double **)data = arrays[0];
+    return 0;
+}
+
+/* Binds a half of the edges on all levels, which lies between the elements of the other half. */
+static gts_bound_call *bind_edges(gts_program *program, struct whole *w, ptrdiff_t first)
+{
+    struct whole_args args = w->args;
+    gts_array *const arrays[] = {&args.vn, &args.out_0, &args.out_1};
+    for (int i = 0; i < 3; ++i) {
+        arrays[i]->data = w->memory[i] + first;
+        arrays[i]->shape[0] = EDGES / 2;
+    }
+    return bind(program, &args);
+}
+
+/* An address does not say whether what lies between the elements belongs to the array. */
+static void test_arrays_between_the_elements(void)
+{
+    const struct recorder recorder = open_recorder(libraries[WHOLE + 1]);
+    gts_program *program = load_one(WHOLE);
+    struct whole w;
+    double *seen = NULL;
+    set_up(&w);
+    gts_bound_call *lower = bind_edges(program, &w, 0), *upper = bind_edges(program, &w, EDGES / 2);
+    const gts_action actions[] = {
+        {.call = lower},
+        {.array_function = note,
+         .data = (void *)&seen,
+         .arrays = (void *[]){w.memory[0] + EDGES / 2},
+         .array_count = 1,
+         .name = "halo"},
+        {.call = upper},
+    };
+    gts_step *step = make("s", (const gts_action[]){actions[0], actions[2]}, 2);
+    CHECK_REFUSED(gts_step_swap(step, w.memory[0], w.memory[1]), NULL, GTS_VALUE_ERROR,
+                  "Step 's' cannot be changed at position 2, program 'whole': Argument 'vn' of program 'whole' lies "
+                  "between the elements of the first array that is swapped, as another section of the same array "
+                  "would: swap the memory of the whole array. Nothing has changed.");
+    gts_step_free(&step);
+    step = make("s", actions, 2);
+    CHECK_REFUSED(gts_step_swap(step, w.memory[1], w.memory[0]), NULL, GTS_VALUE_ERROR,
+                  "Step 's' cannot be changed at position 2, function 'halo': array 1 lies between the elements of the "
+                  "second array that is swapped, as another section of the same array would: swap the memory of the "
+                  "whole array. Nothing has changed.");
+    gts_step_free(&step);
+    step = make("s", actions, 3);
+    CHECK(gts_step_run(step) == 0 && seen == w.memory[0] + EDGES / 2);
+    CHECK(last_record(&recorder).values[SLOT_VN] == (uint64_t)(w.memory[0] + EDGES / 2));
+    CHECK(gts_step_swap_memory(step, w.memory[0], w.memory[1], sizeof w.memory[0]) == 0);
+    CHECK(gts_step_run(step) == 0 && seen == w.memory[1] + EDGES / 2);
+    CHECK(last_record(&recorder).values[SLOT_VN] == (uint64_t)(w.memory[1] + EDGES / 2));
+    CHECK(last_record(&recorder).values[SLOT_OUT_0] == (uint64_t)(w.memory[0] + EDGES / 2));
+    gts_step_free(&step);
+    gts_unbind(&lower);
+
+    /* The two that are swapped may lie between each other's elements. */
+    step = make("s", &(const gts_action){.call = upper}, 1);
+    CHECK(gts_step_swap(step, w.memory[1] + EDGES / 2, w.memory[0] + EDGES / 2) == 0);
+    gts_step_free(&step);
+    gts_unbind(&upper);
+    struct whole_args args = w.args;
+    args.vn.shape[0] = args.out_0.shape[0] = args.out_1.shape[0] = EDGES / 2;
+    args.out_0.data = w.memory[0] + EDGES / 2;
+    gts_bound_call *both = bind(program, &args);
+    step = make("s", &(const gts_action){.call = both}, 1);
+    CHECK(gts_step_swap(step, w.memory[0], w.memory[0] + EDGES / 2) == 0);
+    CHECK(gts_step_run(step) == 0);
+    CHECK(last_record(&recorder).values[SLOT_VN] == (uint64_t)(w.memory[0] + EDGES / 2));
+    gts_step_free(&step);
+    gts_unbind(&both);
+    gts_close(&program);
+    recorder.clear();
+}
+
 /* ---- Debugging, forks ------------------------------------------------------------------------------------------ */
 
 static void test_memory_that_was_freed(void)
@@ -579,6 +656,7 @@ int main(int argc, char **argv)
     test_a_step_that_uses_itself();
     test_scalars();
     test_time_levels();
+    test_arrays_between_the_elements();
     test_memory_that_was_freed();
     test_fork();
     return 0;

@@ -32,7 +32,7 @@ end module
 
 program bound
     use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_funloc, c_int, c_int32_t, c_int64_t, &
-        c_int8_t, c_loc, c_null_char, c_null_ptr, c_ptr
+        c_int8_t, c_loc, c_null_char, c_null_ptr, c_ptr, c_sizeof
     use exchanges, only: exchange, note
     use gtstub, only: gts_action, gts_bound_call, gts_close, gts_program, gts_runtime_error, gts_set_index_base, &
         gts_set_scalar, gts_start, gts_step, gts_step_free, gts_step_new, gts_step_run, gts_step_set_scalar, &
@@ -276,7 +276,13 @@ contains
         call gts_step_swap(step, c_loc(out_0), c_loc(vn))
         call gts_step_run(step)
         call check(slot(SLOT_VN) == address(c_loc(out_0)) .and. slot(SLOT_OUT_0) == address(c_loc(vn)), 'swapped')
+        call gts_step_swap(step, c_loc(out_0), c_loc(vn), bytes=c_sizeof(vn))
+        call gts_step_run(step)
+        call check(slot(SLOT_VN) == address(c_loc(vn)) .and. slot(SLOT_OUT_0) == address(c_loc(out_0)), 'swapped back')
         calls = call_count()
+        call gts_step_swap(step, c_loc(out_0), c_loc(vn), stat, errmsg, c_sizeof(vn) - 8)
+        call check_refused(stat, gts_value_error, errmsg, "...has elements of the second array that is swapped, and " // &
+            "others: it would have both arrays. Nothing has changed.", calls)
         call gts_step_swap(step, c_null_ptr, c_loc(vn), stat, errmsg)
         call check_refused(stat, gts_value_error, errmsg, &
             "Arrays of step 'run' cannot be swapped: no program of it has the first one.", calls)

@@ -16,6 +16,7 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.signature.model import Axis
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.handed_over import (
     RUNTIME_ERROR,
@@ -29,6 +30,9 @@ from tests.support.handed_over import (
 )
 from tests.support.hosting import Bound
 from tests.support.scale_program import PROGRAM, SDFG, N
+from tests.support.sdfg_libraries import build_null_library
+from tests.support.signatures import array, sdfg, symbol
+from tests.support.stubs import build_stub
 
 pytestmark = [pytest.mark.sanitizer, pytest.mark.usefixtures("no_deadlock", "nothing_left")]
 
@@ -80,6 +84,46 @@ def test_what_only_actions_have_is_swapped(scale: _host.Program, now: np.ndarray
         c.free()
     assert seen[0][0] is new
     assert spare.tolist() == [2.0] * N
+
+
+@pytest.fixture
+def strided(tmp_path: Path, toolchain: Toolchain) -> _host.Program:
+    """A program 'scale' that takes any strides, and does nothing."""
+    signature = sdfg(
+        array("out", Axis(), access="write"),
+        array("x", Axis()),
+        symbol("__s", ("out", 0, "stride")),
+        symbol("__t", ("x", 0, "stride")),
+        symbol("factor", dtype="float64"),
+        name="scale",
+    )
+    return _host.load(build_stub(signature, PROGRAM, tmp_path, toolchain), build_null_library(signature, tmp_path))
+
+
+def test_sections_that_c_may_mean(strided: _host.Program) -> None:
+    """An address does not say whether C means every second element, or all of them."""
+    now, new = np.ones(2 * N), np.zeros(2 * N)
+    step = gtstub.Step([strided.bind(now[each::2], 2.0, new[each::2]) for each in (0, 1)], "dynamics")
+    with gtstub.hand_over(step, "step"):
+        c = CStep("step")
+        with refused(
+            VALUE_ERROR,
+            "Step 'dynamics' cannot be changed at position 2, program 'scale': Array 1 of gts_step_swap() has another "
+            "one between its elements, as another section of the same array would be: swap both in Python.",
+        ):
+            c.swap(now, new)
+        with refused(
+            RUNTIME_ERROR,
+            "Step 'dynamics' was handed over: its arrays are objects, which are swapped one by one with "
+            "gts_step_swap().",
+        ):
+            addresses = (ctypes.c_void_p(each.ctypes.data) for each in (now, new))
+            c.done(c.c.gts_step_swap_memory(c.handle, *addresses, ctypes.c_size_t(now.nbytes)))
+        assert [call.arguments["x"].base is now for call in step] == [True, True]  # type: ignore[union-attr]
+        step.swap(*(call.arguments[name] for call in step for name in ("x", "out")))  # type: ignore[union-attr]
+        c.run()
+        assert [call.arguments["x"].base is new for call in step] == [True, True]  # type: ignore[union-attr]
+        c.free()
 
 
 def test_changes_from_c_are_refused(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:

@@ -144,9 +144,11 @@ GTS_EXPORT int gts_step_set_scalar(gts_step *step, const char *argument, gts_dty
 
 /**
  * Exchanges the memory of two arrays in all bound calls and among the arrays of all functions of a step, and of the steps
- * inside it, as models do with time levels. An array is known by its address. Both must have the same type, sizes,
- * strides and origin; a call may have a section that begins there. An array that only functions have is exchanged with
- * another one that only functions have, because its layout is not known.
+ * inside it, as models do with time levels. An array is known by its address, and has the layout of the largest argument
+ * that begins there: if calls have sections alone, pass its size to gts_step_swap_memory() instead. Both must have the
+ * same type, sizes, strides and origin. Sections move along. An argument between the elements of one of the two is
+ * refused, because both may be sections of a third array. An array that only functions have is exchanged with another one
+ * that only functions have, because its layout is not known.
  *
  * @param step   not running, nor are the steps inside it
  * @param a      address of the element at the lowest index of every axis of one array
@@ -154,6 +156,19 @@ GTS_EXPORT int gts_step_set_scalar(gts_step *step, const char *argument, gts_dty
  * @return 0, or -1 with the error in gts_last_error(NULL); then all arrays are as before
  */
 GTS_EXPORT int gts_step_swap(gts_step *step, const void *a, const void *b);
+
+/**
+ * The same for arrays of which calls may have any sections, and no call the whole: whatever arguments and arrays of
+ * functions lie in the memory of one of the two move to the same place in the other. An array that lies there in part is
+ * refused. Both arrays have the same layout, which is not checked. A step that was handed over is refused.
+ *
+ * @param step   as in gts_step_swap()
+ * @param a      lowest address of one array
+ * @param b      lowest address of the other one
+ * @param bytes  from the lowest address of an array to the end of its last element
+ * @return 0, or -1 with the error in gts_last_error(NULL); then all arrays are as before
+ */
+GTS_EXPORT int gts_step_swap_memory(gts_step *step, const void *a, const void *b, size_t bytes);
 
 /**
  * Frees a step, and what it alone has kept: bound calls that were unbound, and steps that were freed. A step that contains

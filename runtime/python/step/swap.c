@@ -64,6 +64,25 @@ static int read_members(const members *all)
 }
 
 /*
+ * Refuses an array between the elements of one that C swaps: C knows addresses alone, so both may be sections of an array
+ * that it means. -1, or -2 after an exception.
+ */
+static Py_ssize_t check_between(const members *all, const gts_array *array)
+{
+    for (Py_ssize_t i = 0; all->memory != NULL && array != NULL && i < all->count; ++i) {
+        if (!all->member[i].has_memory || !gts_meet(array, &all->member[i].array))
+            continue;
+        (void)gts_py_fail(
+            PyExc_ValueError,
+            "Array %zd of gts_step_swap() has another one between its elements, as another section of the "
+            "same array would be: swap both in Python.",
+            i + 1);
+        return -2;
+    }
+    return -1;
+}
+
+/*
  * Finds the member that an object of a place is; `array` is the array of the object, or NULL. Returns its index, -1 if it
  * is none, or -2 after an exception.
  */
@@ -84,7 +103,7 @@ static Py_ssize_t find_member(const members *all, const PyObject *object, const 
         each->is_there = true;
         return i;
     }
-    return -1;
+    return check_between(all, array);
 }
 
 /* ---- Where it is exchanged ------------------------------------------------------------------------------------- */
