@@ -86,10 +86,16 @@ static int wait_in_turn(const gts_py_program *self)
     return wait_to_enter(self->program);
 }
 
+int gts_py_captures;
+Py_ssize_t gts_py_elsewhere;
+__thread bool gts_py_is_in_action;
+
 int gts_py_enter_slowly(gts_py_program *self)
 {
     self->refused = false; /* whatever fails here is no refusal of arguments, such as an earlier call may have left */
     gts_binding *const binding = gts_binding_here;
+    gts_py_elsewhere += gts_py_captures > 0 && binding == NULL && !gts_py_is_in_action &&
+                        gts_innermost_callback == NULL;
     if (GTS_UNLIKELY(binding != NULL && binding->before != NULL) && binding->before(binding) != 0)
         return -1;
     if (wait_in_turn(self) != 0)

@@ -101,6 +101,9 @@ bool gts_py_is_refusal(const PyObject *exception);
 GTS_COLD int gts_py_raise(const gts_error *error);
 /* None, or NULL after an exception: that of the last error of the runtime, unless one is set. */
 PyObject *gts_py_answer(int status);
+extern int gts_py_captures;         /* that have begun in any thread, and not ended */
+extern Py_ssize_t gts_py_elsewhere; /* calls until now of threads that captured nothing while another one captured */
+extern __thread bool gts_py_is_in_action; /* this thread runs a function of a step that it captures */
 /* gts_py_enter() while another call may be running. */
 GTS_COLD int gts_py_enter_slowly(gts_py_program *);
 /* Releases what gts_py_hold() has kept. */

@@ -119,6 +119,8 @@ static PyMethodDef FUNCTIONS[] = {
      "Before each call, look(number) gets the number of the calls that have ended."},
     {"end_capture", gts_py_end_capture, METH_O,
      "end_capture(capture, /)\n--\n\nEnds to capture; returns the bound calls."},
+    {"calls_elsewhere", gts_py_calls_elsewhere, METH_NOARGS,
+     "calls_elsewhere()\n--\n\nCalls of programs until now by threads that did not capture while another one did."},
     {"hand_over", gts_py_hand_over, METH_VARARGS,
      "hand_over(step, name, /)\n--\n\nHands a step over to C and Fortran, which find it by the name."},
     {"take_back", gts_py_take_back, METH_O,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gtstub import _host
 from gtstub.errors import CaptureError, CaptureWarning, reason
+from gtstub.programs.reachable import reachable_arrays
 from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
 from gtstub.util.callables import title
@@ -48,14 +49,16 @@ class _Field:
         return can_change(self.array) and _is_writable(self.array)
 
 
-def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]) -> None:
+def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step], method: Callable[[], object]) -> None:
     """
     Raises CaptureError unless a step does the same as the method that it was captured from. The method has just run
     once, and `run_again` captures it again. Both begin with the arrays as they are now, and then with slightly other
     values in them: what a method changes besides its programs may have the same values in each call. If this cannot be
-    tried, a CaptureWarning says why. Afterwards the arrays are as they are now.
+    tried, a CaptureWarning says why. Another one names arrays that the method changes, and that no program gets.
+    Afterwards all these arrays are as they are now.
     """
-    verification = _Verification(step, _fields(step), run_again)
+    fields = _fields(step)
+    verification = _Verification(step, fields, run_again, method)
     try:
         verification.compare()
         limits = verification.compare_perturbed()
@@ -63,21 +66,40 @@ def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]
         verification.restore()
     if limits:
         warnings.warn(f"Step '{step.__name__}' was verified {', and '.join(limits)}.", CaptureWarning, stacklevel=3)
+    if verification.lost:
+        warnings.warn(
+            f"Step '{step.__name__}' lacks what the method does to {verification.lost}. A function that does this "
+            f"belongs to the step: gtstub.action(function, array).",
+            CaptureWarning,
+            stacklevel=3,
+        )
 
 
 class _Verification:
     """A step, its arrays with the values that they have now, and the method that it was captured from."""
 
     def __init__(
-        self, step: _host.Step, fields: Sequence[_Field], run_again: Callable[[Look | None], _host.Step]
+        self,
+        step: _host.Step,
+        fields: Sequence[_Field],
+        run_again: Callable[[Look | None], _host.Step],
+        method: Callable[[], object],
     ) -> None:
         self._step = step
         self._fields = fields
         self._run_again = run_again
+        self._method = method
+        self._reachable = dict(reachable_arrays(method))
+        self._around = _around(fields, self._reachable)
         self._before = [field.array.copy() for field in fields]
+        self._before_around = {name: array.copy() for name, array in self._around.items()}
         self._hidden: list[str] = []
+        self.lost = ""
+        """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
+        for name, before in self._before_around.items():
+            self._around[name][...] = before
         _restore(self._fields, self._before)
 
     def compare(self) -> None:
@@ -89,6 +111,7 @@ class _Verification:
             _check_restorable(self._step.__name__, field, array)
         self._compare_step(())
         self._hidden = self._find_hidden()
+        self._find_replaced()
 
     def compare_perturbed(self) -> list[str]:
         """
@@ -128,6 +151,12 @@ class _Verification:
         self._hidden = self._find_hidden()
         return None
 
+    def _find_replaced(self) -> None:
+        """Finds a name at which each call of the method puts another array."""
+        for name, array in reachable_arrays(self._method):
+            if name in self._reachable and _layout(array) != _layout(self._reachable[name]) and not self.lost:
+                self.lost = f"'{name}', which is another array after each call"
+
     def _find_hidden(self) -> list[str]:
         """The first array that the last run has left so that a comparison says little about it."""
         found = ((field, hidden(field.array)) for field in self._fields)
@@ -143,6 +172,7 @@ class _Verification:
     def _compare_step(self, changed: Sequence[_Field]) -> None:
         """Raises CaptureError if the step does not leave the arrays as they are now, after the method."""
         expected = [field.array.copy() for field in self._fields]
+        expected_around = {name: array.copy() for name, array in self._around.items()}
         self._begin(changed)
         self._step()
         refusals = (_difference_at_end(field, array) for field, array in zip(self._fields, expected, strict=True))
@@ -154,6 +184,10 @@ class _Verification:
             raise CaptureError(
                 f"Step '{self._step.__name__}' does not do what the method does{where}: {change or refusal}"
             )
+        for name, array in expected_around.items():
+            found = first_difference(self._around[name], array)
+            if found is not None and not self.lost:
+                self.lost = f"array '{name}', which no program gets as a whole, at {found.elements}"
 
     def _begin(self, changed: Sequence[_Field]) -> None:
         """Gives all arrays the values of now, and slightly other ones to those of `changed`: always the same."""
@@ -162,38 +196,82 @@ class _Verification:
             perturb(field.array, seed)
 
 
+def warn_of_calls_elsewhere(step: _host.Step, count: int, stacklevel: int) -> None:
+    """Warns of programs that other threads have called meanwhile, perhaps for the method."""
+    if count > 0:
+        warnings.warn(
+            f"Step '{step.__name__}' lacks {count} call{'' if count == 1 else 's'} of programs that other threads have "
+            f"made while it was captured.",
+            CaptureWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def warn_of_unwritten(step: _host.Step, stacklevel: int) -> None:
     """Warns of elements that programs of a captured step read, and that something else may have to fill."""
     for sign in unwritten(list(step)):
         warnings.warn(f"Step '{step.__name__}' may lack something: {sign}", CaptureWarning, stacklevel=stacklevel)
 
 
-def _arguments(action: Action, number: int) -> Iterator[tuple[str, Any, bool]]:
-    """What a program or a function gets: the place of each for messages, its value, and whether it may be written."""
+class _Argument(NamedTuple):
+    """
+    What a program or a function gets: its place for messages, the value, whether it may be written, and the memory,
+    layout and origin that a program has of an array.
+    """
+
+    place: str
+    value: Any
+    written: bool
+    memory: tuple[Any, ...] | None
+
+
+def _arguments(action: Action, number: int) -> Iterator[_Argument]:
     if isinstance(action, _host.BoundCall):
-        written = set(action.written)
+        written, arrays = set(action.written), action.arrays
         for name, value in action.arguments.items():
-            yield f"argument '{name}' of program '{action.__name__}' (position {number})", value, name in written
+            place = f"argument '{name}' of program '{action.__name__}' (position {number})"
+            yield _Argument(place, value, name in written, arrays.get(name))
     elif isinstance(action, _host.Action):
         for count, value in enumerate(action.arrays):
             place = f"array {count + 1} of function '{title(action.function)}' (position {number})"
-            yield place, value, True  # What a function does is not known.
+            yield _Argument(place, value, True, None)  # What a function does is not known.
 
 
 def _fields(step: _host.Step) -> Sequence[_Field]:
     """All arrays of a step, each once. Raises CaptureError if one cannot be copied."""
     found: dict[object, _Field] = {}
     for number, action in enumerate(step):
-        for place, value, written in _arguments(action, number + 1):
+        for place, value, written, memory in _arguments(action, number + 1):
             array = _array(value)
             if array is None and not _is_scalar(value) and not callable(value) and isinstance(action, _host.BoundCall):
                 raise CaptureError(
                     f"Step '{step.__name__}' cannot be verified: {place} is of type '{type(value).__qualname__}', "
                     f"which cannot be copied; pass verify=False."
                 )
+            if array is not None and memory is not None and memory[0] != _layout(array)[0]:
+                raise CaptureError(
+                    f"Step '{step.__name__}' cannot be verified: {place} has other memory after the method than in its "
+                    f"call. The step keeps the memory of the call."
+                )
             if array is not None and (id(value) not in found or written):
                 found[id(value)] = _Field(place, value, array, written)
     return list(found.values())
+
+
+def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arrays by their names that a method can reach, and those of which programs get sections; not the fields."""
+    known = {_layout(field.array) for field in fields}
+    found = dict(reachable)
+    for field in fields:
+        owner = _owner(field.array)
+        if hasattr(owner, "dtype"):
+            found.setdefault(f"that {field.place} is a section of", owner)
+    made: dict[str, Any] = {}
+    for name, array in found.items():
+        if _is_writable(array) and array.size > 0 and (layout := _layout(array)) not in known:
+            known.add(layout)
+            made[name] = array
+    return made
 
 
 def _array(value: Any) -> Any:
@@ -245,17 +323,19 @@ def _is_writable(array: Any) -> bool:
 def _unlike(step: _host.Step, again: _host.Step) -> str | None:
     """How another call of a method has called other programs, or with other arguments; None if it has not."""
     first, second = list(step), list(again)
+    of_first = [given.value for number, each in enumerate(first) for given in _arguments(each, number + 1)]
     for number, (action, other) in enumerate(zip(first, second, strict=False)):
         if not _do_the_same(action, other):
             return (
                 f"at position {number + 1}, the first call of the method has called {_title(action)}, and the second "
                 f"one {_title(other)}"
             )
-        pairs = zip(_arguments(action, number + 1), _arguments(other, number + 1), strict=True)
-        for (place, value, _), (_, new, _) in pairs:
-            difference = _difference(value, new)
+        for one, new in zip(_arguments(action, number + 1), _arguments(other, number + 1), strict=True):
+            difference = _difference(one.value, new.value, of_first)
             if difference is not None:
-                return f"{place} was {difference}"
+                return f"{one.place} was {difference}"
+            if one.memory != new.memory:
+                return f"{one.place} had other memory or another layout in the second call of the method"
     if len(first) != len(second):
         return f"the first call of the method has called {_count(first)}, and the second one {_count(second)}"
     return None
@@ -280,11 +360,16 @@ def _count(actions: Sequence[Action]) -> str:
     return f"{len(actions)} {word}{'' if len(actions) == 1 else 's'}"
 
 
-def _difference(value: Any, new: Any) -> str | None:
-    """What has changed from the first call to the second; None if nothing has."""
+def _difference(value: Any, new: Any, of_first: Sequence[Any]) -> str | None:
+    """What has changed from the first call, with the arguments `of_first`, to the second; None if nothing has."""
     if not _is_scalar(value):
         if value is new or _is_same_array(value, new):
             return None
+        if any(new is each for each in of_first):
+            return (
+                "another array of the step in the second call of the method, which exchanges them: capture each order, "
+                "or leave this to step.swap()"
+            )
         return "another object in the second call of the method: make it once, outside of the method"
     if repr(value) == repr(new):  # NaN equals NaN, and -0.0 is not 0.0
         return None
@@ -314,7 +399,7 @@ def _owner(array: Any) -> Any:
 
 def _layout(array: Any) -> tuple[object, ...]:
     interface = getattr(array, "__array_interface__", None) or array.__cuda_array_interface__
-    return interface["data"], array.dtype, array.shape, array.strides
+    return interface["data"][0], array.dtype, array.shape, array.strides
 
 
 def _check_restorable(step: str, field: _Field, before: Any) -> None:
@@ -418,7 +503,7 @@ def _change(calls: Sequence[Action], position: int, field: _Field, found: Differ
 def _argument_near(calls: Sequence[Action], position: int, field: _Field) -> str:
     """The next argument that gets an array at or after a position; the last one before it if there is none."""
     for number in (*range(position, len(calls)), *reversed(range(position))):
-        for place, value, _ in _arguments(calls[number], number + 1):
-            if value is field.value:
-                return place
+        for given in _arguments(calls[number], number + 1):
+            if given.value is field.value:
+                return given.place
     raise AssertionError(field)

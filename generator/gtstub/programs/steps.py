@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from gtstub import _host
 from gtstub.programs import registry
-from gtstub.programs.captured import Look, check_captured, verify_step, warn_of_unwritten
+from gtstub.programs.captured import Look, check_captured, verify_step, warn_of_calls_elsewhere, warn_of_unwritten
 from gtstub.programs.graphs import Graph
 from gtstub.settings import Mode, mode
 from gtstub.util.callables import title
@@ -25,6 +25,9 @@ class Step(_host.Step):
     A bound call is what the `bind` of a program returns. Programs run without the GIL. A callable takes no arguments,
     and its result is ignored. It may be another step, or a function with the arrays that it uses: `action()`.
     """
+
+    calls_elsewhere = 0
+    """Calls of programs by other threads while the step was captured, which it does not have."""
 
     def as_graph(self) -> Graph:
         """
@@ -89,6 +92,7 @@ def _capturing(step: Step, look: Look | None = None) -> Iterator[Step]:
     """Captures the programs that a block calls in this thread. `look` sees the arrays before each of them."""
     if mode() == Mode.BUILD:
         registry.stop(why=f"step '{step.__name__}' is captured")
+    elsewhere = _host.calls_elsewhere()
     running = _host.begin_capture(look)
     try:
         yield step
@@ -96,19 +100,25 @@ def _capturing(step: Step, look: Look | None = None) -> Iterator[Step]:
         actions = _host.end_capture(running)
     check_captured(step.__name__, actions)
     step.actions = actions
+    step.calls_elsewhere = _host.calls_elsewhere() - elsewhere
 
 
 @contextmanager
 def _captured_block(step: Step) -> Iterator[Step]:
     with _capturing(step):
         yield step
-    warn_of_unwritten(step, stacklevel=4)  # of the block: two frames are Python's
+    _warn(step, stacklevel=5)  # of the block: two frames are Python's
 
 
 def _captured(method: Callable[[], object], name: str, look: Look | None = None) -> Step:
     with _capturing(Step([], name), look) as step:
         method()
     return step
+
+
+def _warn(step: Step, stacklevel: int) -> None:
+    warn_of_calls_elsewhere(step, step.calls_elsewhere, stacklevel)
+    warn_of_unwritten(step, stacklevel)
 
 
 @overload
@@ -148,6 +158,6 @@ def capture(
     name = name or title(method)
     step = _captured(method, name)
     if verify:
-        verify_step(step, lambda look: _captured(method, name, look))
-    warn_of_unwritten(step, stacklevel=3)
+        verify_step(step, lambda look: _captured(method, name, look), method)
+    _warn(step, stacklevel=4)
     return step

@@ -12,6 +12,11 @@ typedef struct capture {
 
 #define CAPSULE "gtstub.capture"
 
+PyObject *gts_py_calls_elsewhere(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromSsize_t(gts_py_elsewhere);
+}
+
 /* Passes the number of the actions that have ended to what looks at arrays. */
 static int look_before(gts_binding *binding)
 {
@@ -64,11 +69,16 @@ int gts_py_capture_action(const gts_position *at)
     PyObject *const captured = at->role->array_function != NULL ? gts_py_action_copy(action) : Py_NewRef(action);
     if (captured == NULL)
         return -1;
-    if (is_captured)
+    const bool is_inner = gts_py_is_in_action;
+    if (is_captured) {
         gts_binding_here = NULL; /* the programs that the action calls are its own */
+        gts_py_is_in_action = true;
+    }
     PyObject *const result = PyObject_CallNoArgs(captured);
-    if (is_captured)
+    if (is_captured) {
         gts_binding_here = binding;
+        gts_py_is_in_action = is_inner;
+    }
     int status = result == NULL ? -1 : 0;
     if (status == 0 && is_captured && here->calls != NULL)
         status = PyList_Append(here->calls, captured);
@@ -124,6 +134,7 @@ PyObject *gts_py_bind(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
 static void end(capture *self)
 {
     gts_binding_end(&self->binding);
+    --gts_py_captures;
     self->has_ended = true;
 }
 
@@ -174,6 +185,7 @@ PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     gts_binding_begin(&self->binding);
+    ++gts_py_captures;
     return capsule;
 }
 
