@@ -261,6 +261,10 @@ int gts_granule_swap(gts_granule *self, const char *a, const char *b)
     GTS_TRY(find_array(self, a, &first));
     GTS_TRY(find_array(self, b, &second));
     GTS_TRY(check_swap(self, first, second));
+    if (was_written(self, first) != was_written(self, second)) { /* afterwards, get() could not tell which has values */
+        GTS_TRY(check_content(self, first));
+        GTS_TRY(check_content(self, second));
+    }
     GTS_TRY(gts_step_swap_arrays(self->all, &self->arrays[first], &self->arrays[second]));
     const gts_array old = self->arrays[first];
     self->arrays[first] = self->arrays[second];

@@ -278,6 +278,33 @@ def test_a_temporary_has_no_values_before_a_step_has_run(
     library.close()
 
 
+def test_a_temporary_with_values_is_swapped_with_one_that_has_some(
+    arrays: Mapping[str, np.ndarray], toolchain: Toolchain, tmp_path: Path
+) -> None:
+    a, z, out = arrays.values()
+    w = np.ones(SIZE)
+    steps = [step((fill, a, each), (use, each, out)) for each in (z, w)]
+    folder = granule(arrays, *steps, kept={"of_temporaries": {"z": z, "w": w}}).export(tmp_path / "g")
+    compiled = tmp_path / "g.so"
+    toolchain.start(folder / "test_granule.c", compiled).wait()
+    description = read_granule(folder)
+    names = [array.name for array in description.arrays if array.name not in ("a", "out")]
+    library = Library(compiled, description, folder)
+    library.bind({name: arrays[name].copy() for name in ("a", "out")}, {})
+
+    def swap() -> int:
+        return runtime().gts_granule_swap(library._handle, *(name.encode() for name in names))
+
+    assert swap() == 0
+    library.run(description.steps[0])
+    assert swap() == -1
+    assert f"Array '{names[1]}' of granule 'test' is a temporary, which has no values before a step" in str(refusal())
+    library.run(description.steps[1])
+    assert swap() == 0
+    np.testing.assert_array_equal(library.array(names[0]), library.array(names[1]))
+    library.close()
+
+
 def test_a_temporary_is_swapped_with_temporaries_alone(
     arrays: Mapping[str, np.ndarray], toolchain: Toolchain, tmp_path: Path
 ) -> None:
