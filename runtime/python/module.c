@@ -119,6 +119,8 @@ static PyMethodDef FUNCTIONS[] = {
      "Before each call, look(number) gets the number of the calls that have ended."},
     {"end_capture", gts_py_end_capture, METH_O,
      "end_capture(capture, /)\n--\n\nEnds to capture; returns the bound calls."},
+    {"binding", gts_py_binding, METH_NOARGS,
+     "binding()\n--\n\nWhat this thread does with calls: 'bind', 'capture', or None."},
     {"calls_elsewhere", gts_py_calls_elsewhere, METH_NOARGS,
      "calls_elsewhere()\n--\n\nCalls of programs until now by threads that did not capture while another one did."},
     {"hand_over", gts_py_hand_over, METH_VARARGS,

@@ -173,7 +173,7 @@ def test_names_of_arrays() -> None:
 
     assert [name for name, _ in reachable_arrays(functools.partial(function, c))] == ["argument 1", "a", "y"]
     assert list(reachable_arrays(print)) == []
-    loop: list[Any] = [np.array(["text"]), np.zeros(1, object)]
+    loop: list[Any] = [np.array(["text"]), np.zeros(1, object), np.float64(1.0)]
     loop.append(loop)
     assert list(reachable_arrays(lambda: loop)) == []
     unset = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import types
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -37,7 +37,7 @@ def reachable_arrays(function: Callable[..., object]) -> Iterator[tuple[str, Any
         array = _array_of(value)
         if array is not None:
             yield name, array
-        elif depth < DEEPEST:
+        elif depth < DEEPEST and len(waiting) < MOST_OBJECTS:
             waiting.extend((inner, each, depth + 1) for inner, each in _members(name, value))
 
 
@@ -68,28 +68,41 @@ def _variables(function: Any) -> Iterator[tuple[str, Any]]:
 
 def _array_of(value: Any) -> Any:
     """The array that an object is, or that a field of gt4py has."""
-    array: Any = getattr(value, "ndarray", None) if type(value).__module__.partition(".")[0] == "gt4py" else value
-    if type(array).__module__.partition(".")[0] not in ("numpy", "cupy") or not hasattr(array, "flags"):
-        return None
-    return array if getattr(array.dtype, "kind", "O") in "biufc" and hasattr(array, "copy") else None
+    array: Any = getattr(value, "ndarray", None) if _library(value) == "gt4py" else value
+    if _library(array) not in ("numpy", "cupy") or not hasattr(array, "flags") or not hasattr(array, "__setitem__"):
+        return None  # also for a number
+    return array if array.dtype.kind in "biufc" else None
+
+
+def _library(value: Any) -> str:
+    return str(type(value).__module__).partition(".")[0]
 
 
 def _members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     kind = type(value)
-    if isinstance(value, bool | int | float | complex | str | bytes):
+    if kind in (bool, int, float, complex, str, bytes):
         return
-    if isinstance(value, Mapping) and kind.__module__ in ("builtins", "collections", "types"):
+    if issubclass(kind, dict | types.MappingProxyType):
         for key, each in islice(list(value.items()), MOST_ELEMENTS):
-            yield f"{name}[{repr(key) if isinstance(key, str | int) else '...'}]", each
-    elif isinstance(value, list | tuple | deque):
+            yield f"{name}[{repr(key) if type(key) in (str, int) else '...'}]", each
+    elif issubclass(kind, list | tuple | deque):
         yield from ((f"{name}[{number}]", each) for number, each in enumerate(list(islice(value, MOST_ELEMENTS))))
     elif isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         yield from _variables(value)
-    elif not isinstance(value, type | types.ModuleType) and kind.__module__.partition(".")[0] not in OF_LIBRARIES:
-        yield from ((f"{name}.{key}", each) for key, each in list(getattr(value, "__dict__", {}).items()))
+    elif not isinstance(value, type | types.ModuleType) and _library(value) not in OF_LIBRARIES:
+        yield from ((f"{name}.{key}", each) for key, each in list(_attributes(value).items()))
         for slot in (each for base in kind.__mro__ for each in vars(base).values()):
             if isinstance(slot, types.MemberDescriptorType):
                 try:
                     yield f"{name}.{slot.__name__}", slot.__get__(value)
                 except AttributeError:  # is not set
                     continue
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Those of an object itself, without code of its class."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except Exception:  # has none, or a property of this name
+        return {}
+    return found if isinstance(found, dict) else {}

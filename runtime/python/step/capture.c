@@ -12,6 +12,14 @@ typedef struct capture {
 
 #define CAPSULE "gtstub.capture"
 
+PyObject *gts_py_binding(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    const gts_binding *const binding = gts_innermost_callback != NULL ? NULL : gts_binding_here;
+    if (binding == NULL)
+        Py_RETURN_NONE;
+    return PyUnicode_FromString(binding->bind != NULL ? "bind" : "capture");
+}
+
 PyObject *gts_py_calls_elsewhere(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyLong_FromSsize_t(gts_py_elsewhere);

@@ -97,6 +97,7 @@ GTS_COLD int gts_py_capture_action(const gts_position *);
 PyObject *gts_py_begin_capture(PyObject *module, PyObject *args);
 PyObject *gts_py_end_capture(PyObject *module, PyObject *capture);
 PyObject *gts_py_calls_elsewhere(PyObject *module, PyObject *unused);
+PyObject *gts_py_binding(PyObject *module, PyObject *unused);
 
 /* ---- step.c ---------------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,8 @@ import pytest
 from ml_dtypes import bfloat16
 
 import gtstub
-from gtstub.errors import PlanError, SignatureError
+from gtstub import _host
+from gtstub.errors import CaptureError, CaptureWarning, PlanError, SignatureError
 from tests.support.dace_programs import check_like_dace, check_same
 
 K, M, N, S = (dace.symbol(name) for name in "KMNS")
@@ -422,6 +423,20 @@ def test_what_no_stub_carries() -> None:
         short_numbers(a)
         check_same(a, np.full(3, 2, bfloat16))
         assert short_numbers.fallback_calls == count
+    text = f"{short_numbers.name}', which goes through DaCe."
+
+    def captured() -> gtstub.Step:
+        with gtstub.capture() as step:
+            short_numbers(a)
+            agree(whole(3, 2), whole(3, 2))
+        return step
+
+    with pytest.warns(CaptureWarning, match=text) as caught:
+        step = captured()
+    assert (len(step), short_numbers.fallback_calls, caught[0].filename) == (1, 3, __file__)
+    with pytest.raises(CaptureError, match="cannot be bound: this call goes through DaCe"):
+        _host.bind(short_numbers, a)
+    assert short_numbers.fallback_calls == 3
 
 
 SMALL = dace.symbol("SMALL", dace.int16)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gtstub import _host
+from gtstub.errors import CaptureError, CaptureWarning
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.changes import Change, Watch
 from gtstub.frameworks.dace.internals import fresh
@@ -42,6 +45,15 @@ class ByDace:
             return Change("was called with a struct of ctypes", ())
         return None if self._again is not None else self._watch.change(call.by_name)
 
+    def _refuse_step(self) -> None:
+        """Refuses to be bound, and warns of a captured step, which would lack this call."""
+        match _host.binding():
+            case "bind":
+                raise CaptureError(f"Program '{self._program.name}' cannot be bound: this call goes through DaCe.")
+            case "capture":
+                text = f"A captured step lacks a call of program '{self._program.name}', which goes through DaCe."
+                warnings.warn(text, CaptureWarning, stacklevel=4)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         program = self._program
         call = Arguments.of(self._called, args, kwargs)
@@ -50,5 +62,6 @@ class ByDace:
             return program(*args, **kwargs)
         if self._again is not None and self._watch.change(call.by_name) is not None:
             self._watch, self._called = self._again(call), fresh(program.dace_program)
+        self._refuse_step()
         program.fallback_calls += 1
         return self._called(*args, **kwargs)
