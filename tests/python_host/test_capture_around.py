@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -162,6 +163,16 @@ def test_programs_of_functions_are_no_calls_of_other_threads(model: Model) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gtstub.capture(step)
+
+
+OF_MODULE = np.zeros(5)
+THIS_MODULE = sys.modules[__name__]
+
+
+def test_arrays_of_modules() -> None:
+    names = [name for name, _ in reachable_arrays(lambda: (THIS_MODULE.OF_MODULE, np.zeros))]
+    assert names == ["THIS_MODULE.OF_MODULE"]
+    assert [name for name, _ in reachable_arrays(lambda: OF_MODULE)] == ["OF_MODULE"]
 
 
 def test_names_of_arrays() -> None:

@@ -59,7 +59,11 @@ def _variables(function: Any) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
         except ValueError:  # is not set
             continue
-    yield from ((name, function.__globals__[name]) for name in code.co_names if name in function.__globals__)
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        yield name, value
+        if isinstance(value, types.ModuleType):  # what the function names of it
+            yield from ((f"{name}.{each}", vars(value)[each]) for each in code.co_names if each in vars(value))
     defaults = function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
     yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)
