@@ -84,13 +84,19 @@ static GTS_COLD int check_size(const gts_granule *self, const gts_granule_scalar
                          scalar->name, self->descriptor->name, size);
 }
 
+/* Whether two scalars are the same; without a call for the usual sizes. */
+static bool is_same(const gts_granule_value *a, const void *b, size_t size)
+{
+    return (size == 8 ? memcmp(a, b, 8) : size == 4 ? memcmp(a, b, 4) : memcmp(a, b, size)) == 0;
+}
+
 int gts_granule_set(gts_granule *self, uint32_t index, const void *value)
 {
     if (GTS_UNLIKELY(!is_bound(self)))
         return refuse_unbound(self);
     const gts_granule_scalar *const scalar = &self->descriptor->scalars[index];
     const size_t size = gts_dtype_size(scalar->dtype);
-    if (GTS_LIKELY(memcmp(&self->values[index], value, size) == 0))
+    if (GTS_LIKELY(is_same(&self->values[index], value, size)))
         return 0;
     GTS_TRY(gts_granule_check_idle(self));
     if (scalar->is_size)
@@ -123,7 +129,7 @@ static GTS_NOINLINE int use_scalars(gts_granule *self, uint32_t step)
     size_t count = 0;
     for (uint32_t i = 0; i < descriptor->scalar_count; ++i) {
         const gts_granule_scalar *const scalar = &descriptor->scalars[i];
-        if (memcmp(&used[i], &self->values[i], gts_dtype_size(scalar->dtype)) != 0 &&
+        if (!is_same(&used[i], &self->values[i], gts_dtype_size(scalar->dtype)) &&
             has_scalar(self, &descriptor->steps[step], i))
             self->changed[count++] = (gts_scalar){scalar->name, scalar->dtype, &self->values[i]};
     }
