@@ -106,6 +106,19 @@ def test_the_arrays_are_as_before(model: Model, tmp_path: Path) -> None:
     assert model.hook_calls == 3  # from the values of now, and twice from other ones
 
 
+@pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
+def test_what_hooks_reach_is_as_before(model: Model, tmp_path: Path) -> None:
+    buffer = {"rows": np.zeros((2, LEVELS))}
+
+    def exchange(u: np.ndarray) -> None:
+        buffer["rows"][:] = u[-2], u[1]
+        u[0], u[-1] = buffer["rows"]
+
+    step = gtstub.Step([*model.first, gtstub.action(exchange, model.u)])
+    gtstub.Granule("g", steps={"s": step}, hooks={"exchange": exchange}).export(tmp_path / "g")
+    assert not buffer["rows"].any()
+
+
 def test_constants_are_not_copied_for_each_process(tiny: Exported) -> None:
     """Arrays that are zero have no bytes in the file: head, constants and what is written are a part each."""
     assert (tiny.folder / "kept.bin").stat().st_size == 3 * 0x10000

@@ -9,6 +9,7 @@ The folder of a granule has it as two files: `capture.npz` with the values, and 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from gtstub.errors import GranuleError, reason
 from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.naming import layout_of
 from gtstub.programs.layout import Layout
+from gtstub.programs.reachable import reachable_arrays
 from gtstub.util.bits import differences, digest, first_difference
 from gtstub.util.perturbed import can_change, hidden, perturb
 
@@ -66,13 +68,18 @@ def record(
     values of all arrays, or else of those that steps write. What does the same whatever these values are shows only so.
     `actions` are those of the steps, flat.
 
+    Afterwards the arrays are as they are now, and so are those that hooks reach.
+
     With `temporaries`, each step then runs again with zeros in them, as in the granule. The digests are those after
     this. Raises GranuleError if another array is not as before, or if a hook changes an array that it does not get.
     """
     recorder = _Recorder(description, layouts, temporaries)
+    around = [(array, array.copy()) for array in _around_hooks(actions, layouts)]
     try:
         runs = {step.name: recorder.run(step, actions[step.name]) for step in description.steps}
     finally:
+        for array, before in around:
+            array[...] = before
         recorder.restore()
     return Recording(recorder.arguments, recorder.start, runs)
 
@@ -261,6 +268,18 @@ class _Recorder:
         for name, each in values.items():
             if self._arrays[name].tobytes() != each.tobytes():
                 self._arrays[name][...] = each
+
+
+def _around_hooks(actions: Mapping[str, Sequence[Any]], layouts: Sequence[Layout]) -> Iterator[Any]:
+    """Other arrays that hooks can reach, such as buffers of an exchange: these are restored, too."""
+    known: set[Layout | None] = {*layouts}
+    for action in itertools.chain.from_iterable(actions.values()):
+        if not isinstance(action, _host.BoundCall):
+            function = action.function if isinstance(action, _host.Action) else action
+            for _, array in reachable_arrays(function):
+                if (layout := layout_of(array)) not in known and array.flags.writeable:
+                    known.add(layout)
+                    yield array
 
 
 def _with_limit(run: Run, text: str) -> Run:
