@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import gtstub
+from gtstub.cache.entry import COMPILED_SDFG
 from gtstub.cache.store import open_cache
 from gtstub.errors import GtstubError
 from gtstub.frameworks.dace.internals import compile_sdfg
@@ -98,3 +100,26 @@ def test_an_entry_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyP
             rebuild_with_checks(entry.path, tmp_path / "rebuilt")
     assert list((tmp_path / "rebuilt").iterdir()) == []
     assert rebuild_with_checks(entry.path, tmp_path / "rebuilt").exists()
+
+
+def rounding(rounded: Any) -> Any:
+    @dace.program
+    def whole(x: dace.float64):
+        return rounded(x)
+
+    return gtstub.program(whole)
+
+
+def test_rounded_assignments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DaCe's JSON form has `n = x` for the assignments `n = floor(x)` and `n = ceil(x)` of an edge."""
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    for rounded in (math.floor, math.ceil):
+        for x in (1.25, -1.25):
+            assert rounding(rounded)(x) == rounded(x)
+    entries = list(open_cache().entries())
+    assert len(entries) == 2
+    texts = []
+    for entry in entries:
+        saved = saved_sdfg(entry.path / COMPILED_SDFG)
+        texts += [text for edge in saved.all_interstate_edges() for text in edge.data.assignments.values()]
+    assert sorted(texts) == ["ceil(x)", "floor(x)"]

@@ -31,6 +31,7 @@ from gtstub.frameworks.dace.build_caches import build_caches, no_build_caches
 from gtstub.frameworks.dace.dace_config import Setting
 from gtstub.frameworks.dace.internals import compile_sdfg
 from gtstub.frameworks.dace.map_checks import with_map_checks
+from gtstub.frameworks.dace.saved import ASSIGNMENTS, assignments_of
 from gtstub.frameworks.dace.streams import one_stream
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
@@ -161,6 +162,7 @@ class Build:
             if compiled is None:
                 check_arguments(made, signature, names)
                 raw = json.loads(gzip.decompress((private / "dace" / COMPILED_SDFG).read_bytes()))
+                raw[ASSIGNMENTS] = assignments_of(made)
             else:
                 raw = lowered
             _save(raw, directory / COMPILED_SDFG)

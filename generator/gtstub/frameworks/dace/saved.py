@@ -15,13 +15,33 @@ from dace import nodes
 from gtstub.errors import GtstubError
 from gtstub.sdfg.read import json_in
 
+ASSIGNMENTS = "gtstub_assignments"
+"""What gtstub adds to the JSON form of an SDFG: `assignments_of` it."""
+
 
 def saved_sdfg(file: Path) -> dace.SDFG:
     """
     The SDFG in a file. Raises GtstubError if another version of DaCe has written it, SdfgError if it is not in JSON,
     and OSError if it cannot be read.
     """
-    return dace.SDFG.from_json(_checked_json(file))
+    raw = _checked_json(file)
+    sdfg = dace.SDFG.from_json(raw)
+    if ASSIGNMENTS in raw:
+        for edge, assignments in zip(_edges(sdfg), raw[ASSIGNMENTS], strict=True):
+            edge.assignments = assignments
+    return sdfg
+
+
+def assignments_of(sdfg: dace.SDFG) -> list[dict[str, str]]:
+    """
+    The assignments on the edges between states, as DaCe compiles them. Its JSON form has simplified ones, in which each
+    symbol is an integer: floor(x) and ceil(x) are x there.
+    """
+    return [{name: str(value) for name, value in sorted(edge.assignments.items())} for edge in _edges(sdfg)]
+
+
+def _edges(sdfg: dace.SDFG) -> list[dace.InterstateEdge]:
+    return [edge.data for each in sdfg.all_sdfgs_recursive() for edge in each.all_interstate_edges()]
 
 
 def _checked_json(file: Path) -> Mapping[str, Any]:

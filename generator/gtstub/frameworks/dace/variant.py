@@ -34,6 +34,7 @@ from gtstub.frameworks.dace.program_signature import Parameters, program_signatu
 from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import Recorder, recording
 from gtstub.frameworks.dace.results import allocator
+from gtstub.frameworks.dace.saved import assignments_of
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.structures import with_members
 from gtstub.frameworks.dace.values import copy_of
@@ -247,7 +248,7 @@ def parse_variant(
         reading.source: value for reading, value in closure.constants if isinstance(value, bool | int | float | complex)
     }
     ingredients: dict[str, Any] = {
-        "sdfg": hashlib.sha256(json.dumps(_plain(raw), sort_keys=True).encode()).hexdigest(),
+        "sdfg": hashlib.sha256(json.dumps([_plain(raw), assignments_of(sdfg)], sort_keys=True).encode()).hexdigest(),
         "stub": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in stub.files.items()},
         "static": {name: repr(value) for name, value in sorted(baked.items())},
         "backend": {
