@@ -359,11 +359,14 @@ def _read_if(fits: Callable[[Expression], bool], text: str) -> Expression | None
 _SYMBOL = re.compile(r"\bsymbol\((\w+)(?:,[^()]*)?\)")
 """DaCe's text for a symbol that is not of its default type: 'symbol(x, dtype=dace.float64, real=True)'."""
 
+_TYPED = re.compile(r"(?<![\w.])(\d+)i(?:8|16|32|64)\b|^(\d+)u(?:8|16|32|64)$")
+"""DaCe's text for an integer of numpy: '10i32'. An unsigned one in a larger expression may wrap around in C++."""
+
 
 def syntax_tree(text: str) -> ast.expr | None:
     """A text of Python or of DaCe as a syntax tree, in which symbols are names. None if it is no expression."""
     try:
-        return ast.parse(_SYMBOL.sub(r"\1", text.strip()), mode="eval").body
+        return ast.parse(_TYPED.sub(r"\1\2", _SYMBOL.sub(r"\1", text.strip())), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -234,3 +234,11 @@ def test_equal_wrapped_values_cancel() -> None:
     assert parse("uint32(a, b)") is None
     assert parse(f"uint32({LARGEST_FACTOR + 1}*n)") is None
     assert polynomial("uint32(n)*m") is None
+
+
+def test_integers_of_numpy() -> None:
+    assert polynomial("10i32") == polynomial("10u8") == read("10")
+    assert polynomial("2i64*n - 1i8") == read("2*n - 1")
+    assert polynomial("x2i64 + 1") == read("1 + x2i64")
+    for text in ("n - 1u32", "10i7", "0.5i32", "2.5f32"):  # the first one may wrap around in C++
+        assert polynomial(text) is None
