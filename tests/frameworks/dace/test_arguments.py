@@ -55,8 +55,32 @@ def test_a_call_site_passes_none_and_arrays() -> None:
     assert found == [0, 1, 0, 2]
     with pytest.raises(TypeError, match="lacks the argument 'c'"):
         optional(None, np.zeros(2))
-    with pytest.raises(TypeError, match=r"'b' of program '.*' must be an array, not 'NoneType'"):
-        optional(None, None, c=None)
+    with pytest.raises(TypeError, match=r"'b' of program '.*' must be an array, not 'NoneType'") as caught:
+        optional(whole(2), None, c=None)
+    assert "Operator Add is not defined" in str(caught.value.__cause__)
+
+
+REQUIRED = dace.float64[2]
+REQUIRED.optional = False
+
+
+def test_none_for_what_is_required() -> None:
+    @gtstub.program
+    @dace.program
+    def required(a: REQUIRED, s: dace.int32):
+        a[:] = s
+
+    for args, message in (
+        ((None, 1), r"'a' of program '.*' must be an array, not 'NoneType'"),
+        ((np.zeros(2), None), r"'s' of program '.*' must be an 'int32', not 'NoneType'"),
+    ):
+        for _ in range(2):  # before and after the program is compiled
+            with pytest.raises(TypeError, match=message):
+                required(*args)
+            a = np.zeros(2)
+            required(a, 3)
+            assert a.tolist() == [3, 3]
+        required.clear()
 
 
 class Stepping:

@@ -355,6 +355,32 @@ def lists(a: dace.float64[N], b: dace.float64[N]):
     a[:] = a + b
 
 
+@form(
+    given(whole(2), None, None),
+    given(whole(3), whole(3), None),
+    given(whole(3), None, whole(3)),
+    given(whole(3), whole(3), c=whole(3) * 2),
+    variants=4,
+)
+def none_for_arrays(a: dace.float64[N], b: dace.float64[N], c: dace.float64[N]):
+    if c is not None:
+        a[:] = a + c
+    elif b is not None:
+        a[:] = a - b
+    else:
+        a[:] = 7
+
+
+SIX, TWO, FOUR = np.int32(6), np.int64(2), np.uint8(4)
+
+
+@form(given(whole(6), whole(5, 2), whole(4)), given(whole(6), whole(7, 2), whole(4)))
+def sizes_of_numpy(a: dace.float64[SIX], b: dace.float64[N + TWO, TWO], c: dace.float64[FOUR]):
+    for i in range(TWO):
+        b[:, i] = b[:, i] + c[i]
+    a[:] = a + SIX
+
+
 @form(given(whole(3), None), given(whole(3), whole(3)), variants=2)
 def optional_without_a_default(a: dace.float64[N], b: Optional[dace.float64[N]]):  # noqa: UP045  of DaCe's types
     if b is None:

@@ -439,6 +439,39 @@ def test_what_no_stub_carries() -> None:
     assert short_numbers.fallback_calls == 3
 
 
+POINT = dace.struct("point", x=dace.float32, y=dace.float32)
+PAIR = dace.vector(dace.float32, 2)
+
+
+def test_elements_that_are_no_numbers() -> None:
+    @gtstub.program
+    @dace.program
+    def points(a: POINT[1], b: POINT[1]):
+        a[:] = b
+
+    @gtstub.program
+    @dace.program
+    def pairs(a: PAIR[4]):
+        a[:] = a + a
+
+    with pytest.raises(SignatureError, match=r"'a' of SDFG '.*points' must have one of the element types .*'point'"):
+        points(*np.zeros((2, 1), [("x", np.float32), ("y", np.float32)]))
+    with pytest.raises(SignatureError, match=r"'a' of SDFG '.*pairs' must have one of the element types .*'dace::vec"):
+        pairs(np.zeros(8, np.float32))
+
+
+def test_a_result_in_the_storage_of_threads() -> None:
+    """DaCe gives a result the storage of what it is computed from."""
+
+    @gtstub.program
+    @dace.program
+    def ones():
+        a = np.ones(N, dtype=np.float32) @ dace.StorageType.CPU_ThreadLocal
+        return a + 1
+
+    check_same(ones(N=10), np.full(10, 2, np.float32))
+
+
 SMALL = dace.symbol("SMALL", dace.int16)
 SHORT = np.ones(3, bfloat16)
 

@@ -19,6 +19,7 @@ def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mappin
     expected = [(argument.name, _expected(argument)) for argument in signature.arguments]
     arguments, init = arguments_of(compiled)
     found = [(names.get(name, name), _found(each.dtype)) for name, each in arguments.items()]
+    init = tuple(names.get(name, name) for name in init)
     if (found, init) != (expected, signature.init):
         raise SignatureError(
             f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"

@@ -20,7 +20,12 @@ def signature_of(program: DaceProgram) -> inspect.Signature:
 
 
 def may_be_none(parameter: inspect.Parameter) -> bool:
-    """Whether a program is compiled without a parameter if it is None: by its default, or as `Optional[...]`."""
+    """Whether a program is compiled without a parameter if it is None."""
+    return says_none(parameter) or getattr(parameter.annotation, "optional", False) is not False
+
+
+def says_none(parameter: inspect.Parameter) -> bool:
+    """Whether the default of a parameter is None, or its type `Optional[...]`."""
     is_optional = get_origin(parameter.annotation) is Union and type(None) in get_args(parameter.annotation)
     return parameter.default is None or is_optional
 

@@ -10,6 +10,7 @@ import dace
 from dace import data, dtypes
 
 from gtstub.errors import SignatureError
+from gtstub.frameworks.dace.internals import type_name
 from gtstub.sdfg.dataflow import around
 from gtstub.sdfg.model import Container, Node, Sdfg, states_in
 from gtstub.signature.expressions import Expression, polynomial
@@ -31,7 +32,7 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
         if isinstance(type_, dtypes.pointer | dtypes.stringtype):  # DaCe takes some members of structures for texts
             raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' takes or returns a structure or a text.")
         is_scalar = not isinstance(described, data.Array)
-        dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_.to_string(), is_scalar=is_scalar)
+        dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_name(type_), is_scalar=is_scalar)
         if is_scalar:
             return CallbackValue(dtype)
         return CallbackValue(dtype, sizes(described.shape), sizes(described.strides))

@@ -18,7 +18,7 @@ from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
 
 from gtstub.errors import SignatureError
-from gtstub.frameworks.dace.call_arguments import may_be_none
+from gtstub.frameworks.dace.call_arguments import may_be_none, says_none
 from gtstub.frameworks.dace.saved import load_nested
 
 
@@ -111,6 +111,11 @@ def examples(program: DaceProgram, signature: inspect.Signature) -> tuple[tuple[
     return tuple(args), kwargs
 
 
+def type_name(dtype: dace.typeclass) -> str:
+    """DaCe's name of a type of elements. Its structs, vectors and pointers have no `to_string()`."""
+    return str(dtype.to_string() if hasattr(dtype, "typename") else dtype)
+
+
 def number_types(dtype: dace.typeclass) -> tuple[type, ...]:
     """The types of the numbers that DaCe takes for a scalar of this type."""
     numpy_type = dtype.type
@@ -142,13 +147,23 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
 
 @contextmanager
 def _nones(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[None]:
-    """Gives optional parameters without a default and without an argument the default None."""
+    """
+    Gives optional parameters without a default and without an argument the default None.
+
+    Raises TypeError if DaCe cannot parse the program without an array.
+    """
     parameters = [each for each in program.signature.parameters.values() if each.name != program.objname]
-    missing = [each.name for each in parameters[len(args) :] if each.name not in kwargs and may_be_none(each)]
+    missing = [each for each in parameters[len(args) :] if each.name not in kwargs and may_be_none(each)]
     before = program.default_args
-    program.default_args = {**dict.fromkeys(missing), **before}
+    program.default_args = {**dict.fromkeys(each.name for each in missing), **before}
     try:
         yield
+    except Exception as error:
+        for name in (each.name for each in missing if not says_none(each)):
+            raise TypeError(
+                f"Argument '{name}' of program '{program.name}' must be an array, not 'NoneType'."
+            ) from error
+        raise
     finally:
         program.default_args = before
 

@@ -20,6 +20,7 @@ from dace.symbolic import symstr
 
 from gtstub import install
 from gtstub.abi import MAX_RANK
+from gtstub.frameworks.dace.internals import type_name
 from gtstub.signature.dtypes import NUMBERS
 
 
@@ -96,7 +97,7 @@ def _is_checked(sdfg: dace.SDFG, edge: Any) -> bool:
     return (
         type(array) is data.Array
         and len(array.shape) <= MAX_RANK
-        and array.dtype.to_string() in NUMBERS
+        and type_name(array.dtype) in NUMBERS
         and array.storage not in on_chip
         and isinstance(edge.data.subset, subsets.Subset)
     )
@@ -125,7 +126,7 @@ def _initializer(sdfg: dace.SDFG, edge: Any, name: str, index: int) -> str:
         name,
         json.dumps(edge.dst.data),
         f"(void *)written_{index}",  # which DaCe declares const where the map need not write all of it
-        str(NUMBERS[array.dtype.to_string()]),
+        str(NUMBERS[type_name(array.dtype)]),
         str(len(array.shape)),
         *("true" if flag else "false" for flag in flags),
         f"{{{axes}}}",

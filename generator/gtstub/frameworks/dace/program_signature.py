@@ -9,6 +9,7 @@ from typing import Any
 
 import dace
 
+from gtstub.frameworks.dace.internals import type_name
 from gtstub.frameworks.dace.readings import Reading
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression
@@ -121,7 +122,7 @@ def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
     if isinstance(dtype, dace.callback):
         return CallbackType()
     is_scalar = descriptor is None or isinstance(descriptor, dace.data.Scalar)
-    checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string(), is_scalar=is_scalar)
+    checked = checked_dtype(f"SDFG '{sdfg.name}'", name, type_name(dtype), is_scalar=is_scalar)
     if descriptor is None or is_scalar:
         return ScalarType(checked)
     return _field(checked, len(descriptor.shape))

@@ -14,6 +14,7 @@ from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import arguments_of
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
+from gtstub.frameworks.dace.internals import type_name
 from gtstub.frameworks.dace.program_signature import RESULT, renamed
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.frameworks.dace.structures import (
@@ -106,7 +107,7 @@ def sdfg_signature(
             is_written = written_members(sdfg, argument)
             for path, member in with_members(sdfg, {argument: descriptor}):
                 if type(member) is dace.data.Array or (type(member) is dace.data.Scalar and is_written(path)):
-                    dtype = checked_dtype(f"SDFG '{name}'", path, member.dtype.to_string())
+                    dtype = checked_dtype(f"SDFG '{name}'", path, type_name(member.dtype))
                     axes = (member.shape, member.strides) if type(member) is dace.data.Array else ((), ())
                     arrays[path] = array(path, dtype, member.storage.name, _ACCESS[True, is_written(path)], *axes)
             continue
@@ -130,7 +131,7 @@ def sdfg_signature(
                 f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but is a text. DaCe takes"
                 " annotations for texts after 'from __future__ import annotations'."
             )
-        dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string(), is_scalar=is_scalar)
+        dtype = checked_dtype(f"SDFG '{name}'", argument, type_name(descriptor.dtype), is_scalar=is_scalar)
         if is_scalar or fixed is None:
             scalars[argument] = dtype
             continue
@@ -189,7 +190,7 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
 
 def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:
     match storage:
-        case "Default" | "CPU_Heap" | "CPU_Pinned" | "Register":  # DaCe also gives "Register" to small arguments.
+        case "Default" | "CPU_Heap" | "CPU_Pinned" | "CPU_ThreadLocal" | "Register":  # as DaCe gives to small arguments
             return "cpu"
         case "GPU_Global":
             return gpu

@@ -10,6 +10,7 @@ import dace
 from dace import data, nodes
 
 from gtstub.errors import SignatureError
+from gtstub.frameworks.dace.internals import type_name
 from gtstub.signature.model import Argument, ArrayArgument, ScalarArgument, StructureArgument, checked_dtype
 
 
@@ -75,7 +76,7 @@ def structure_argument(
         if member in arrays:
             return arrays[member]
         return ScalarArgument(
-            member, checked_dtype(f"SDFG '{sdfg}'", member, descriptor.dtype.to_string(), is_scalar=True)
+            member, checked_dtype(f"SDFG '{sdfg}'", member, type_name(descriptor.dtype), is_scalar=True)
         )
 
     copied = tuple(name for name, each in members.items() if type(each) is data.Scalar and name in arrays)

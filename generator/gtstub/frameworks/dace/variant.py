@@ -29,7 +29,7 @@ from gtstub.frameworks.dace.changes import Change, Watch, change_of
 from gtstub.frameworks.dace.closures import Closure, Identical, closure_of
 from gtstub.frameworks.dace.conversions import Conversion
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
-from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh
+from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh, type_name
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import Recorder, recording
@@ -228,6 +228,7 @@ def parse_variant(
     begin = time.time()
     given = call.by_name
     _check_names(program, sdfg, given)
+    _check_nones(program, types, given)
     closure = closure_of(
         program,
         {name: given[name] for name in types.values if name in types.given and name in given},
@@ -333,6 +334,17 @@ def _check_names(program: DaceProgram, sdfg: dace.SDFG, given: Mapping[str, Any]
         if name not in program.argnames and not name.startswith(("__arg", "__kwarg_")):
             what = "; pass memory for results as 'out'" if name.startswith(RESULTS) else ""
             raise TypeError(f"Program '{program.name}' has no parameter and no symbol '{name}'{what}.")
+
+
+def _check_nones(program: DaceProgram, types: Types, given: Mapping[str, Any]) -> None:
+    """Raises TypeError, as a call does, for None in the place of an array or a number."""
+    for name in types.annotated & types.given & given.keys():
+        if given[name] is None:
+            descriptor = types.descriptors[name]
+            dtype = type_name(descriptor.dtype)
+            number = f"{'an' if dtype.startswith('i') else 'a'} '{dtype}'"
+            what = number if isinstance(descriptor, dace.data.Scalar) else "an array"
+            raise TypeError(f"Argument '{name}' of program '{program.name}' must be {what}, not 'NoneType'.")
 
 
 def _parameters(
