@@ -197,6 +197,23 @@ def test_stub_compiles_without_a_warning(name: str, compiler: str, tmp_path: Pat
     compiles(compiler, "-std=c11", write_stub(*signatures_of(name), tmp_path), folder=tmp_path)
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "g++"])
+def test_macros_of_the_gnu_dialects_are_names(compiler: str, tmp_path: Path) -> None:
+    """Compilers use these dialects if they are told nothing else."""
+    taken = sdfg(array("linux", Axis(start=0)), symbol("unix", ("linux", 0, "size")), symbol("k"))
+    source = write_stub(taken, program(linux=field(K), k=scalar("int32")), tmp_path)
+    user = tmp_path / ("user.cpp" if compiler == "g++" else "user.c")
+    lines = (
+        f'#include "{source.with_suffix(".h").name}"',
+        "void host(struct prog_args *made);",
+        "void host(struct prog_args *made) { made->linux.shape[0] = made->k; }\n",
+    )
+    user.write_text("\n".join(lines))
+    if compiler != "g++":
+        compiles(compiler, source, folder=tmp_path)
+    compiles(compiler, user, folder=tmp_path)
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:

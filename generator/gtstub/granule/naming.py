@@ -14,7 +14,7 @@ import numpy as np
 
 from gtstub.codegen.hosts.fortran import MAX_NAME, TYPES
 from gtstub.errors import GranuleError
-from gtstub.plan.names import C_KEYWORDS
+from gtstub.plan.names import C_KEYWORDS, GNU_MACROS
 from gtstub.programs.layout import Layout
 from gtstub.signature.dtypes import DTYPES, NAMES
 
@@ -41,7 +41,7 @@ KINDS = frozenset(kind for _, kind in TYPES.values()) | {
 }
 
 RESERVED = KINDS.union(
-    (word.lower() for word in C_KEYWORDS),
+    (word.lower() for word in (*C_KEYWORDS, *GNU_MACROS)),
     (NAMES[dtype].c for dtype in DTYPES),
     ("arrays", "found", "granule", "hooks", "index_base"),
     ("c_bind", "c_open", "c_string", "errmsg", "finish", "gtstub", "gtstub_errors", "int", "iso_c_binding", "present"),

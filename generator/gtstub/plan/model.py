@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from gtstub.plan.names import GNU_MACROS
 from gtstub.signature.dtypes import COMPLEX_DTYPES, NAMES, DType
 from gtstub.signature.expressions import Expression, Wrapped
 from gtstub.signature.facts import Fact
@@ -529,6 +530,12 @@ class CallPlan:
     @property
     def callbacks(self) -> tuple[CallbackLeaf, ...]:
         return tuple(leaf for leaf in self.leaves if isinstance(leaf, CallbackLeaf))
+
+    @property
+    def gnu_macros(self) -> tuple[str, ...]:
+        """The names of arguments and slots that are macros in the GNU dialects of C."""
+        names = {each.name for each in (*self.leaves, *self.values)}
+        return tuple(name for name in GNU_MACROS if name in names)
 
     @property
     def has_metrics(self) -> bool:

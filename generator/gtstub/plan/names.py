@@ -22,10 +22,16 @@ C_KEYWORDS = frozenset(
     private protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true
     try typeid typename using virtual wchar_t xor xor_eq NULL _Alignas _Alignof _Atomic _Bool _Complex _Generic
     _Imaginary _Noreturn _Static_assert _Thread_local typeof char8_t char16_t char32_t co_await co_return co_yield
-    consteval constinit linux unix
+    consteval constinit
     """.split()  # noqa: SIM905
 )
-"""Keywords of C and C++, because the headers are C++ too, and macros of compilers and of the standard headers."""
+"""Keywords of C and C++, because the headers are C++ too, and a macro of the standard headers."""
+
+GNU_MACROS = ("linux", "unix")
+"""
+Macros that the GNU dialects define, but not the standard ones, in which DaCe compiles its code. The header of a program
+with these names undefines them.
+"""
 
 _INTEGERS = r"u?int(8|16|32|64|max|ptr|_(fast|least)(8|16|32|64))"
 
@@ -43,6 +49,11 @@ RESERVED = re.compile(
 """The types of scalars, which names of members would hide, and macros without arguments."""
 
 
+def is_reserved(name: str) -> bool:
+    """Whether an identifier cannot be the name of an argument."""
+    return name in C_KEYWORDS or RESERVED.fullmatch(name) is not None or name.startswith(RESERVED_PREFIXES)
+
+
 def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) -> None:
     """
     Raises PlanError for the first name that is not valid in C, or that two of a kind share. `names` are
@@ -57,7 +68,7 @@ def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) 
         seen: set[str] = set()
         for name in of_kind:
             _check_identifier(program, kind, name)
-            if kind in ("argument", "slot") and (name in C_KEYWORDS or RESERVED.fullmatch(name)):
+            if kind in ("argument", "slot") and is_reserved(name):
                 raise PlanError(f"The name of {kind} '{name}' of program '{program}' is reserved in C or C++.")
             if kind in ("parameter", "argument", "tuple", "workspace") and name in seen:
                 raise PlanError(f"Two {kind}s of program '{program}' are called '{name}' after tuples are flattened.")

@@ -1,7 +1,9 @@
 """What DaCe programs read from around them: arrays are read at each call, and other values must not change."""
 
+import contextlib
 import enum
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import dace
@@ -35,6 +37,35 @@ def result(program: Any) -> list[float]:
 def check_changed(program: Any, text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
         result(program)
+
+
+new, unix = three(4), three(5)
+"""Words of C++, and macros of compilers."""
+
+
+class Manager:
+    entered = ""
+
+    @contextlib.contextmanager
+    def named(self, name: str) -> Iterator[None]:
+        self.entered = name
+        yield
+        self.entered += "!"
+
+
+MANAGER = Manager()
+
+
+@gtstub.program
+@dace.program
+def reads_words_of_c(linux: dace.float64[3]):
+    with MANAGER.named("inner"):
+        linux[:] = new + unix
+
+
+def test_names_that_c_reserves() -> None:
+    assert result(reads_words_of_c) == [9, 9, 9]
+    assert MANAGER.entered == "inner!"
 
 
 # --- Globals ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from gtstub.errors import PlanError
 from gtstub.install import INCLUDE
-from gtstub.plan.names import C_KEYWORDS, check_names
+from gtstub.plan.names import C_KEYWORDS, GNU_MACROS, check_names, is_reserved
 from tests.support.programs import need
 
 
@@ -79,8 +79,20 @@ def test_refuses_the_macros_of_headers(compiler: str, standard: str, tmp_path: P
     names = re.findall(r"^#define (\w+) ", text, re.MULTILINE)
     assert len(names) > 300
     for name in names:
-        if not name.startswith(("gts_", "GTS_", "GTSTUB_")):
+        if not name.startswith(("gts_", "GTS_", "GTSTUB_")) and name not in GNU_MACROS:
             refuses(f"The name of argument '{name}' of program 'prog' is reserved in C or C++.", leaf=name)
+
+
+def test_the_header_undefines_macros_of_the_gnu_dialects() -> None:
+    for name in GNU_MACROS:
+        check(leaf=name)
+
+
+def test_names_that_are_no_arguments() -> None:
+    for name in ("new", "int8_t", "__x_", "gts_x"):
+        assert is_reserved(name)
+        assert not is_reserved(f"read_{name}")
+    assert not is_reserved("linux")
 
 
 def test_names_of_gt4py_and_dace_are_not_reserved() -> None:

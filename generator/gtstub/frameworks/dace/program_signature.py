@@ -11,6 +11,7 @@ import dace
 
 from gtstub.frameworks.dace.internals import type_name
 from gtstub.frameworks.dace.readings import Reading
+from gtstub.plan.names import is_reserved
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
@@ -59,6 +60,7 @@ class Parameters:
         }
         new |= {name: RESULT.sub(r"result\1", name) for name in self.results}
         for name, wanted in new.items():
+            wanted = f"read_{wanted}" if is_reserved(wanted) else wanted
             while wanted in names.values() or (wanted in self.taken and wanted != name):
                 wanted += "_"
             names[name] = wanted
@@ -142,4 +144,5 @@ def renamed(signature: SdfgSignature, names: Mapping[str, str]) -> SdfgSignature
         return dataclasses.replace(value, **members)
 
     changed = {member: new(getattr(signature, member)) for member in ("arguments", "shapes", "bounds")}
-    return dataclasses.replace(signature, **changed)
+    init = tuple(names.get(name, name) for name in signature.init)
+    return dataclasses.replace(signature, init=init, **changed)
