@@ -395,10 +395,47 @@ def test_an_access_in_loops_reaches_from_the_least_to_the_greatest_index() -> No
 
 
 def test_the_elements_of_some_accesses_are_not_known() -> None:
-    i, of_i = BoundedLoop("i", read("a"), read("b - 1")), BoundedLoop("j", read("0"), read("i"))
+    i, of_i = BoundedLoop("i", read("a"), read("b - 1")), BoundedLoop("j", read("0"), read("2*i"))
     assert reached("i + min(0 - i, c)", "i + min(0 - i, c)", i) is None  # rises and falls
-    assert reached("j", "j", i, of_i) is None  # a loop whose end is the variable of another
-    assert reached("0", "i", i) is None  # as many elements as the round says
+    assert reached("j", "j", i, of_i) is None  # a loop whose end is a multiple of the variable of another
+
+
+def test_a_loop_may_end_at_the_variable_of_another_loop() -> None:
+    i, of_i = BoundedLoop("i", read("0"), read("b - 1")), BoundedLoop("j", read("1"), read("i"))
+    found = reached("j - i", "j - i", i, of_i)
+    assert found == Claim((Condition(read("1"), "<", read("b")),), (Use("vn", 0, (read("2 - b"),), (read("0"),)),), ())
+    # So may the elements of a round.
+    assert reached("1", "i", i) == Claim(found.when, (Use("vn", 0, (read("1"),), (read("b - 1"),)),), ())
+
+
+ROUNDS = ("0", "a", "b", "i", "i - 1", "i + a", "min(i, b)", "max(i - 1, a)")
+
+
+@pytest.mark.parametrize("first", ROUNDS)
+@pytest.mark.parametrize("last", ROUNDS)
+@pytest.mark.parametrize("index", ["i", "j", "i + j", "i - 2*j"])
+@pytest.mark.parametrize("condition", [None, "j < i + b", "i == j", "i < a"])
+def test_what_loops_in_loops_reach(first: str, last: str, index: str, condition: str | None) -> None:
+    loops = (BoundedLoop("i", read("a"), read("b")), BoundedLoop("j", read(first), read(last)))
+    scope = Scope({name: symbol(name) for name in "abij"}, {})
+    limits = () if condition is None else conditions.stated(condition, scope)
+    assert limits is not None
+    made = _claim(Reached("vn", loops, limits, ((read(index),) * 2,)))
+    if made is None:
+        assert "m" in first + last or index == "i - 2*j"
+        return
+    for a, b in itertools.product(range(-2, 3), range(-2, 4)):
+        given = {"a": a, "b": b}
+        indices = [
+            value(read(index), inner)
+            for i in range(a, b + 1)
+            for j in range(value(read(first), given | {"i": i}), value(read(last), given | {"i": i}) + 1)
+            if all_hold(limits, inner := given | {"i": i, "j": j})
+        ]
+        assert all(holds(each, given) for each in made.when) == bool(indices)
+        if indices:
+            ((lowest,), (highest,)) = made.uses[0].lowest, made.uses[0].highest
+            assert (value(lowest, given), value(highest, given)) == (min(indices), max(indices))
 
 
 def test_an_access_may_have_the_same_number_of_elements_in_each_round() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import gtstub
 
-N = dace.symbol("N")
+N, M = dace.symbol("N"), dace.symbol("M")
 
 
 @gtstub.program
@@ -39,6 +39,34 @@ def both(o: dace.float64[N], data: dace.float64[N], k: dace.int32):
         o[k] = 1.0
     else:
         o[k] = 2.0
+
+
+@gtstub.program
+@dace.program
+def backwards(o: dace.float64[N], values: dace.float64[M], k: dace.int32):
+    for i in range(M):
+        o[k - i] = values[i]
+
+
+@gtstub.program
+@dace.program
+def triangle(o: dace.float64[N], k: dace.int32, m: dace.int32):
+    for i in range(k):
+        for j in range(m):
+            if j < i:
+                o[i + j] = 1.0
+            else:
+                o[j] = 2.0
+
+
+@gtstub.program
+@dace.program
+def cursor(o: dace.float64[N], k: dace.int32):
+    place = 0
+    for i in range(k):
+        if i > 1:
+            place = i - 2
+        o[place] = i + 1.0
 
 
 def check_refused(program: Any, indices: str, *arguments: Any, size: int = 4) -> None:
@@ -92,3 +120,28 @@ def test_what_both_sides_of_a_branch_on_data_access() -> None:
     both(array, data, 3)
     assert array.tolist() == [0.0, 0.0, 0.0, 2.0]
     check_refused(both, "4 to 4", data, 4)
+
+
+def test_an_argument_minus_the_variable_of_a_loop() -> None:
+    array = np.zeros(4)
+    backwards(array, np.arange(1.0, 4.0), 3)
+    assert array.tolist() == [0.0, 3.0, 2.0, 1.0]
+    check_refused(backwards, "2 to 4", np.zeros(3), 4)
+    check_refused(backwards, "-1 to 1", np.zeros(3), 1)
+    backwards(array, np.zeros(0), 9)
+
+
+def test_conditions_on_the_variables_of_two_loops() -> None:
+    array = np.zeros(4)
+    triangle(array, 2, 4)
+    assert array.tolist() == [2.0, 2.0, 2.0, 2.0]
+    triangle(array, 3, 2)
+    check_refused(triangle, "0 to 4", 1, 5)
+    check_refused(triangle, "1 to 4", 4, 2)
+    triangle(array, -1, 9)
+
+
+def test_an_index_that_several_edges_assign_is_not_known() -> None:
+    array = np.zeros(2)
+    cursor(array, 4)
+    assert array.tolist() == [3.0, 4.0]

@@ -58,6 +58,52 @@ def unsigned(a: dace.float64[N], n: dace.uint32):
     a[: n - 2] = a[: n - 2] + 1.0
 
 
+@gtstub.program
+@dace.program
+def rest(a: dace.float64[N], n: dace.int32):
+    for i in range(n):
+        a[i + 1 : N - 1] = a[i + 1 : N - 1] * 2.0
+
+
+@gtstub.program
+@dace.program
+def rest_in_some_rounds(a: dace.float64[N], n: dace.int32):
+    for i in range(N):
+        if i < n:
+            a[i + 1 : N - 1] = a[i + 1 : N - 1] * 2.0
+
+
+@gtstub.program
+@dace.program
+def triangle(a: dace.float64[N], n: dace.int32):
+    for i in range(n):
+        for j in range(2, i):
+            a[j + 1 : i] = a[j + 1 : i] * 2.0
+
+
+@gtstub.program
+@dace.program
+def triangle_too_far(a: dace.float64[N], n: dace.int32):
+    for i in range(n):
+        for j in range(i):
+            a[j + 1 : i - 1] = a[j + 1 : i - 1] * 2.0
+
+
+@gtstub.program
+@dace.program
+def by_data(a: dace.float64[N], n: dace.int32):
+    for i in range(n):
+        if a[i] > 0.5:
+            a[i + 1 : N - 1] = a[i + 1 : N - 1] * 2.0
+
+
+@gtstub.program
+@dace.program
+def sums(a: dace.float64[N], out: dace.float64[M]):
+    for i in dace.map[0:M]:
+        out[i] = np.sum(a[i + 1 : N - 1] * 2.0)
+
+
 def check_refused(program: Any, array: np.ndarray, *scalars: Any, problem: str, **symbols: int) -> None:
     before = array.copy()
     with pytest.raises(ValueError) as caught:
@@ -129,3 +175,48 @@ def test_unsigned_sizes_that_wrap_around() -> None:
         ValueError, match=r"Temporary '.*' must not have a negative size|must have the indices 0 to 42949"
     ):
         unsigned(a, 1)
+
+
+def test_sizes_in_a_loop() -> None:
+    a = np.ones(5)
+    rest(a, 4)
+    assert a.tolist() == [1, 2, 4, 8, 1]
+    rest(a, 0)
+    rest(np.zeros(0), -2)
+    check_refused(rest, a, 5, problem="axis 0, but N - n - 1 is -1")
+    check_refused(rest, a, 9, problem="axis 0, but N - n - 1 is -5")
+
+
+def test_conditions_on_the_variable_of_a_loop() -> None:
+    a = np.ones(5)
+    rest_in_some_rounds(a, 4)
+    assert a.tolist() == [1, 2, 4, 8, 1]
+    for n in (5, 2**31 - 1):
+        check_refused(rest_in_some_rounds, a, n, problem="axis 0, but N - min(N - 1, n - 1) - 2 is -1")
+    rest_in_some_rounds(np.zeros(1), 0)
+
+
+def test_loops_up_to_the_variable_of_another_loop() -> None:
+    a = np.ones(5)
+    triangle(a, 5)
+    assert a.tolist() == [1, 1, 1, 2, 1]
+    triangle_too_far(a, 1)
+    check_refused(triangle_too_far, a, 2, problem="axis 0, but its size is -1")
+
+
+def test_rounds_that_depend_on_data() -> None:
+    a = np.zeros(5)
+    by_data(a, 5)
+    assert not a.any()
+
+
+def test_temporaries_in_maps() -> None:
+    a, out = np.ones(5), np.zeros(4)
+    sums(a, out, i=0)  # for which DaCe asks, because a temporary's size has the name
+    assert out.tolist() == [6, 4, 2, 0]
+    out = np.zeros(5)
+    with pytest.raises(
+        ValueError, match=r"must not have a negative size on axis 0, but -M \+ N - 1 is -1 in this call"
+    ):
+        sums(a, out, i=0)
+    assert not out.any()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
-from gtstub.analysis.bounds.access import OTHER, Access, Allocation, Conditions, Lookup, Unread
+from gtstub.analysis.bounds.access import OTHER, Access, Allocation, BoundedLoop, Conditions, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
 from gtstub.analysis.bounds.extremes import extremes
 from gtstub.analysis.bounds.narrowing import cases, narrowed
@@ -132,15 +132,15 @@ def _temporaries(allocations: Iterable[Allocation], natural: Collection[str]) ->
     """What may be negative of sizes of temporaries if no symbol in `natural` is, that under few conditions first."""
     found: list[Extent] = []
     for each in allocations:
+        if None in each.sizes:
+            continue
         factors = [(axis, unwrapped(each)) for axis, size in enumerate(each.sizes) for each in size or ()]
-        for claim in _reached(each) if None not in each.sizes else ():
-            for number, (axis, size) in enumerate(factors):
-                # A temporary without elements is allowed, whatever its other sizes are.
-                others = (other for i, (_, other) in enumerate(factors) if i != number)
-                when = normalized((*claim.when, *(Condition(Expression(), "<", other) for other in others)))
-                made = None if when is None else Extent(when, each.name, axis, size)
-                if made is not None and _may_be_negative(size, natural) and not unknown_in(made.when):
-                    found.append(made)
+        for number, (axis, size) in enumerate(factors):
+            # A temporary without elements is allowed, whatever its other sizes are.
+            others = (Condition(Expression(), "<", other) for i, (_, other) in enumerate(factors) if i != number)
+            for when, least in _least(size, each.loops, (*each.conditions, *others)):
+                if _may_be_negative(least, natural) and not unknown_in(when):
+                    found.append(Extent(when, each.name, axis, least))
     found.sort(key=lambda each: (len(each.when), str(each)))
     kept: list[Extent] = []
     for made in found:
@@ -154,13 +154,13 @@ def _temporaries(allocations: Iterable[Allocation], natural: Collection[str]) ->
     return tuple(kept)
 
 
-def _reached(allocation: Allocation) -> Iterable[Claim]:
-    """Claims of nothing under the conditions under which a temporary is allocated; none if these are not known."""
-    variables = {loop.variable for loop in allocation.loops}
-    if any(each.symbols & variables for size in allocation.sizes for each in size or ()):
-        return ()
-    found = _claims(Access(allocation.name, allocation.loops, allocation.conditions, ()))
-    return () if found is None else (claim for _, claim in found)
+def _least(
+    size: Expression, loops: tuple[BoundedLoop, ...], conditions: Conditions
+) -> Iterator[tuple[tuple[Condition, ...], Expression]]:
+    """The least value of a size over the rounds of loops in each case of conditions; nothing if it is not known."""
+    for _, claim in _claims(Access("", loops, conditions, ((size, size),))) or ():
+        if (when := normalized(claim.when)) is not None:
+            yield when, claim.uses[0].lowest[0]
 
 
 def _may_be_negative(size: Expression, natural: Collection[str]) -> bool:
@@ -173,15 +173,19 @@ def _may_be_negative(size: Expression, natural: Collection[str]) -> bool:
 
 def _claim(access: Access) -> Claim | None:
     """What an access claims in all rounds of its loops; None if its elements are not known."""
-    few = narrowed(access)
+    spans = (
+        (first, last) for first, last in (each for each in access.axes if not isinstance(each, Lookup)) if first != last
+    )
+    # Without the variables that both ends have.
+    has_elements = (Condition(Expression(), "<", last - first + 1) for first, last in spans)
+    few = narrowed(dataclasses.replace(access, conditions=(*access.conditions, *has_elements)))
     if few is None:
         return None
     access, variables = few, access.variables.keys()
     when = [each for each in access.conditions if isinstance(each, Condition)]  # which are all
-    for loop in access.loops:
-        if (loop.first.symbols | loop.last.symbols) & variables:
-            return None
-        when.append(Condition(loop.first, "<", loop.last + 1))
+    # The others have rounds in each round of those around them.
+    outer = (loop for loop in access.loops if not (loop.first.symbols | loop.last.symbols) & variables)
+    when += (Condition(loop.first, "<", loop.last + 1) for loop in outer)
     uses: list[Use] = []
     follows: list[Follow] = []
     for axis, indices in enumerate(access.axes):
@@ -195,13 +199,11 @@ def _claim(access: Access) -> Claim | None:
         lowest, highest = extremes(first, last, access.loops)
         if lowest is None or highest is None:
             return None
-        if first != last:
-            if (last - first).symbols & variables:  # Then one condition does not tell if it is empty.
-                return None
-            when.append(Condition(Expression(), "<", last - first + 1))  # without the variables that both have
         if access.sizes is None:
             uses.append(Use(access.array, axis, (lowest,), (highest,)))
     claim = Claim(tuple(when), tuple(uses), tuple(follows))
+    if claim.symbols & variables:
+        return None
     return claim if all(parse(str(each)) == each for each in claim.expressions) else None  # within the limits
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal
 
 from gtstub.analysis.bounds.access import BoundedLoop
 from gtstub.signature.expressions import Expression, Extremum, Term
 
 
-def extreme(value: Expression, loops: Iterable[BoundedLoop], which: Literal["min", "max"]) -> Expression | None:
+def extreme(value: Expression, loops: Sequence[BoundedLoop], which: Literal["min", "max"]) -> Expression | None:
     """The least or the greatest value over all rounds of the loops; None if it rises and falls with one variable."""
-    for loop in loops:
+    for loop in reversed(loops):  # An inner loop may end at the variable of an outer one.
         direction = _direction(value, loop.variable)
         if direction is None:
             return None
@@ -22,7 +22,7 @@ def extreme(value: Expression, loops: Iterable[BoundedLoop], which: Literal["min
 
 
 def extremes(
-    first: Expression, last: Expression, loops: Iterable[BoundedLoop]
+    first: Expression, last: Expression, loops: Sequence[BoundedLoop]
 ) -> tuple[Expression | None, Expression | None]:
     """The least value of the first of two expressions, and the greatest one of the last."""
     return extreme(first, loops, "min"), extreme(last, loops, "max")

@@ -6,12 +6,13 @@ depend on elements of arrays.
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 
 from gtstub.analysis.bounds.access import Scope
 from gtstub.analysis.bounds.wrapping import Typed
 from gtstub.sdfg.dataflow import Dataflow, around
-from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, assigned_in, regions_in, states_in
+from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, Transition, assigned_in, regions_in, states_in
 
 
 def enter(sdfg: Sdfg, scope: Scope) -> Scope:
@@ -21,13 +22,26 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
     """
     assigned, writers = assignments_in(sdfg), _writers(sdfg)
     changing = {*assigned, *writers} & {*scope.symbols, *scope.texts}
-    scope = scope.without(changing)
+    edges = collections.Counter(name for each in regions_in(sdfg) for edge in each.edges for name in edge.assignments)
+    variables = {each.variable for each in regions_in(sdfg) if isinstance(each, Loop)}
+    once = frozenset(name for name, count in edges.items() if count == 1) - variables
+    scope = dataclasses.replace(scope.without(changing), once=once)
     assigned = {name: texts for name, texts in assigned.items() if name not in changing}
     scalar = {name for name, container in sdfg.containers.items() if container.has_one_element}
     scalars = {name: each for name, each in writers.items() if name not in changing and name in scalar}
     # An argument has its value from outside until it is written.
     own = {name: each for name, each in scalars.items() if sdfg.containers[name].is_transient}
     return _with_data(sdfg, _with_values(scope, assigned, own), assigned, scalars)
+
+
+def behind(edge: Transition, scope: Scope) -> Scope:
+    """
+    The scope behind an edge, where the symbols that no other edge assigns have their values: in each round of the loops
+    around the edge another one.
+    """
+    texts = {name: text for name, text in edge.assignments.items() if name in scope.once - scope.symbols.keys()}
+    found = {name: value for name, text in texts.items() if (value := scope.typed(text)) is not None}
+    return scope if scope.doubt else scope.knowing(found)
 
 
 def assignments_in(region: Region) -> dict[str, set[str]]:

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from gtstub.analysis.bounds.access import Access, AnyOf
+from gtstub.analysis.bounds.access import Access, AnyOf, BoundedLoop
 from gtstub.analysis.bounds.conditions import MOST_CASES
 from gtstub.analysis.bounds.simplify import at_once, parts_of
 from gtstub.signature.expressions import Expression, extremum, split
@@ -36,10 +36,7 @@ def _split(condition: Condition | AnyOf, variables: Collection[str]) -> Iterator
         yield (Condition(condition.left, "<", condition.right),)
         yield (Condition(condition.right, "<", condition.left),)
     elif condition.relation == "<" and is_about(condition, variables):
-        every = (
-            [each] if _limit(each, variables) or each.symbols.isdisjoint(variables) else parts_of(each, "max")
-            for each in at_once(condition)
-        )
+        every = ([each] if _has_limit(each, variables) else parts_of(each, "max") for each in at_once(condition))
         for parts in itertools.product(*every):
             yield tuple(Condition(Expression(), "<", each) for each in parts)
     else:
@@ -49,40 +46,42 @@ def _split(condition: Condition | AnyOf, variables: Collection[str]) -> Iterator
 def narrowed(access: Access) -> Access | None:
     """
     The same access in those rounds of its loops in which conditions on their variables hold, without these conditions.
-    None if one of them is of another form, or about several variables.
+    A loop that ends at the variable of a loop around it has no empty rounds then: the outer loop leaves these out. None
+    if a condition is of another form.
     """
-    variables = access.variables
-    ends = {name: ([loop.first], [loop.last]) for name, loop in variables.items()}
-    left: list[Condition] = []
+    conditions: list[Condition] = []
     for condition in access.conditions:
-        if isinstance(condition, AnyOf):
+        if isinstance(condition, AnyOf) or (condition.relation == "!=" and is_about(condition, access.variables)):
             return None
-        if not is_about(condition, variables):
-            left.append(condition)
-            continue
-        if condition.relation == "!=":
-            return None
-        for value in at_once(condition):
-            if value.symbols.isdisjoint(variables):
-                left.append(Condition(Expression(), condition.relation, value))
+        conditions.append(condition)
+    loops: list[BoundedLoop] = []
+    for loop in reversed(access.loops):
+        left: list[Condition] = []
+        firsts, lasts = [loop.first], [loop.last]
+        for condition in conditions:
+            if not is_about(condition, (loop.variable,)):
+                left.append(condition)
                 continue
-            limit = _limit(value, variables)
-            if limit is None:
-                return None
-            name, is_first, end = limit
-            firsts, lasts = ends[name]
-            if condition.relation == "==":
-                firsts.append(end)
-                lasts.append(end)
-            elif is_first:
-                firsts.append(end + 1)
-            else:
-                lasts.append(end - 1)
-    loops = []
-    for loop in access.loops:
-        firsts, lasts = ends[loop.variable]
-        loops.append(dataclasses.replace(loop, first=extremum("max", firsts), last=extremum("min", lasts)))
-    return dataclasses.replace(access, loops=tuple(loops), conditions=tuple(left))
+            for value in at_once(condition):
+                if loop.variable not in value.symbols:
+                    left.append(Condition(Expression(), condition.relation, value))
+                    continue
+                limit = _limit(value, loop.variable)
+                if limit is None:
+                    return None
+                is_first, end = limit
+                if condition.relation == "==":
+                    firsts.append(end)
+                    lasts.append(end)
+                elif is_first:
+                    firsts.append(end + 1)
+                else:
+                    lasts.append(end - 1)
+        made = dataclasses.replace(loop, first=extremum("max", firsts), last=extremum("min", lasts))
+        loops.insert(0, made)
+        has_rounds = Condition(made.first, "<", made.last + 1)
+        conditions = [*left, has_rounds] if is_about(has_rounds, access.variables) else left
+    return dataclasses.replace(access, loops=tuple(loops), conditions=tuple(conditions))
 
 
 def is_about(condition: Condition | AnyOf, variables: Collection[str]) -> bool:
@@ -92,11 +91,16 @@ def is_about(condition: Condition | AnyOf, variables: Collection[str]) -> bool:
     return not (condition.left.symbols | condition.right.symbols).isdisjoint(variables)
 
 
-def _limit(value: Expression, variables: Collection[str]) -> tuple[str, bool, Expression] | None:
-    """The variable that must be above or, if it is subtracted, below what makes a value 0."""
-    names = value.symbols & set(variables)
-    part = split(value, name := next(iter(names))) if len(names) == 1 else None
+def _has_limit(value: Expression, variables: Collection[str]) -> bool:
+    """Whether a value above 0 limits the variable of the innermost loop that occurs in it, or none."""
+    innermost = [name for name in variables if name in value.symbols][-1:]
+    return all(_limit(value, name) is not None for name in innermost)
+
+
+def _limit(value: Expression, variable: str) -> tuple[bool, Expression] | None:
+    """What a variable must be above or, if it is subtracted, below for a value above 0. Whether it is the former."""
+    part = split(value, variable)
     if part is None or part.factor not in (Expression(1), Expression(-1)):
         return None
     factor = part.factor.constant
-    return name, factor > 0, part.rest * -factor
+    return factor > 0, part.rest * -factor

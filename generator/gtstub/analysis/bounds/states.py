@@ -36,7 +36,7 @@ def accesses(state: State, scope: Scope, sdfg: Sdfg, in_sdfg: Callable[[Sdfg, Sc
     here = Dataflow(state, sdfg.containers)
     scopes = _Scopes(here, scope)
     for node in here.nodes.values():
-        _allocate(here, node, scope)
+        _allocate(here, node, scopes.of(node))
         match node.kind:
             case "Tasklet":
                 yield from lookups.of_tasklet(here, node, scopes.of(node).as_unit())
@@ -55,9 +55,9 @@ def accesses(state: State, scope: Scope, sdfg: Sdfg, in_sdfg: Callable[[Sdfg, Sc
 
 
 def _allocate(state: Dataflow, node: Node, scope: Scope) -> None:
-    """Notes that a temporary is used: its memory is allocated before that, also where maps have no rounds."""
+    """Notes that a temporary is used: its memory is allocated before that, also where maps behind it have no rounds."""
     location = scope.containers.get(node.container)
-    if location is None or location.sizes is None or node.entry is not None or scope.doubt or _is_view(state, node):
+    if location is None or location.sizes is None or scope.doubt or _is_view(state, node):
         return
     is_own = location.array.startswith(f"{node.container}#")
     if is_own and state.containers[node.container].storage in _ALLOCATED:
