@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from gtstub.plan.model import AxisValue
+from gtstub.plan.model import AxisValue, CallBounds
 from gtstub.signature.expressions import Atom, Expression, Extremum, Operation, Wrapped, syntax_tree
 from gtstub.signature.facts import Fact, written
 from gtstub.signature.model import Condition
@@ -24,6 +24,12 @@ def c_condition(condition: Condition, is_wide: bool = False) -> str:
     """A condition: `a_ < b_`."""
     left, right = (c_expression(each, is_wide) for each in (condition.left, condition.right))
     return f"{left} {condition.relation} {right}"
+
+
+def c_conditions(bounds: CallBounds, wide_slots: Collection[str], is_wide: bool) -> list[str]:
+    """When bounds are checked: not if a scalar of 64 bits is too large for a product."""
+    factors = (f"gts_is_factor({name}_)" for name in bounds.factors if name in wide_slots)
+    return [*factors, *(c_condition(each, is_wide) for each in bounds.when)]
 
 
 def c_fact(fact: Fact) -> str:
@@ -61,7 +67,10 @@ def _atom(atom: Atom, *, is_wide: bool) -> str:
         return f"{atom}_"
     if isinstance(atom, Wrapped):
         return f"({kind})({atom.dtype}_t)({c_expression(atom.of, is_wide)})"
-    assert isinstance(atom, Extremum), "bounds have no operations"
+    if isinstance(atom, Operation):
+        assert atom.divisor, "bounds have no other operations"
+        return f"(({c_expression(atom.numerator, is_wide)}) / {_number(atom.divisor)})"
+    assert isinstance(atom, Extremum)
     *others, last = (c_expression(each, is_wide) for each in atom.of)
     function = f"gts_{'wide_' if is_wide else ''}{atom.which}"
     return "".join(f"{function}({each}, " for each in others) + last + ")" * len(others)

@@ -18,7 +18,7 @@ from gtstub._version import __version__
 from gtstub.abi import ABI
 from gtstub.codegen import layout
 from gtstub.codegen.compiled import CompiledTemplates
-from gtstub.codegen.expressions import bits, c_condition, c_expression, c_fact, c_polynomial
+from gtstub.codegen.expressions import bits, c_conditions, c_expression, c_fact, c_polynomial
 from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.hosts.language import HostLanguage
 from gtstub.codegen.output import C_COMMENT, sign
@@ -74,7 +74,7 @@ def environment() -> jinja2.Environment:
     made.filters |= {
         "align": layout.align,
         "bits": bits,
-        "c_condition": c_condition,
+        "c_conditions": c_conditions,
         "c_expression": c_expression,
         "c_fact": c_fact,
         "c_polynomial": c_polynomial,

@@ -470,6 +470,11 @@ class CallBounds:
         for extent in self.extents:
             yield extent.size
 
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The names in products, which must not be too large for these."""
+        return tuple(sorted(frozenset().union(*(each.in_products for each in self.expressions))))
+
 
 @dataclasses.dataclass(frozen=True)
 class CallPlan:
@@ -560,6 +565,11 @@ class CallPlan:
         """The slots whose values are in `bounds`."""
         names = frozenset().union(*(value.symbols for each in self.bounds for value in each.expressions))
         return tuple(slot for slot in self.values if slot.name in names)
+
+    @property
+    def wide_slots(self) -> frozenset[str]:
+        """The names of the slots of 64 bits."""
+        return frozenset(slot.name for slot in self.bounding_slots if slot.dtype in ("int64", "uint64"))
 
     @property
     def structures(self) -> tuple[Slot, ...]:

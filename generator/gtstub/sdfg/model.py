@@ -45,9 +45,20 @@ class Subset:
     @property
     def ends(self) -> tuple[tuple[str, str], ...] | None:
         """The first and the last index on each axis; None if it is not read, or leaves out indices between them."""
-        if self.unread or any((each.step, each.tile) != ("1", "1") for each in self.ranges):
+        strided = self.strided
+        return (
+            None if strided is None or any(step != 1 for _, _, step in strided) else tuple(each[:2] for each in strided)
+        )
+
+    @property
+    def strided(self) -> tuple[tuple[str, str, int], ...] | None:
+        """
+        The first index on each axis, one that the last does not exceed, and what is added from one index to the next;
+        None if that is not read.
+        """
+        if self.unread or any(each.tile != "1" or not re.fullmatch("[1-9][0-9]*", each.step) for each in self.ranges):
             return None
-        return tuple((each.start, each.end) for each in self.ranges)
+        return tuple((each.start, each.end, int(each.step)) for each in self.ranges)
 
 
 @dataclasses.dataclass(frozen=True)

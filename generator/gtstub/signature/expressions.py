@@ -1,8 +1,9 @@
 """
 Integer expressions over symbols: sums of multiples of atoms and of their products.
 
-A signature contains them as text. Those over the scalar arguments of an SDFG are computed by calls, in int64, and have
-no products: 'max(a, b) - 2*c + 1'. A part in a type of C++ wraps around in it: 'uint32(n - 2)'. The sizes and strides
+A signature contains them as text. Those over the scalar arguments of an SDFG are computed by calls, and have no powers,
+and no quotients but by a number: 'max(a, b) - 2*int_floor(c*d, 2) + 1'. A part in a type of C++ wraps around in it:
+'uint32(n - 2)'. The sizes and strides
 of the arrays of DaCe programs are polynomials of symbols, powers and rounded quotients:
 'M*N + R**K + int_floor(N, 2)'. Equal sums have equal objects, so that terms cancel.
 """
@@ -24,10 +25,12 @@ MOST_TERMS = 64
 LONGEST_TEXT = 4096
 LARGEST_SYMBOL = 2**43
 LARGEST_VALUE = 2**60
+LARGEST_IN_PRODUCT = 2**40
+LARGEST_WITH_PRODUCTS = 2**126
 """
 Within these limits an expression without products cannot overflow if it is evaluated in int64, as long as no symbol
-exceeds its limit. One with a symbol of 64 bits is evaluated in 128 bits. The last limit is for the factors of minima
-and maxima, which multiply each other.
+exceeds its limit. One with a product, or with a symbol of 64 bits, is evaluated in 128 bits; symbols in products have a
+limit of their own. LARGEST_VALUE is for the factors of minima and maxima, which multiply each other.
 """
 
 LARGEST_COEFFICIENT = 2**62
@@ -66,6 +69,16 @@ class Operation:
         if self.which != "power":
             return f"{self.which}({self.left}, {self.right})"
         return "**".join(str(each) if _is_simple(each) else f"({each})" for each in (self.left, self.right))
+
+    @property
+    def divisor(self) -> int:
+        """The number above 0 that is the divisor of a quotient; 0 for another operation."""
+        return max(0, self.right.constant) if self.which != "power" and self.right.is_constant else 0
+
+    @property
+    def numerator(self) -> Expression:
+        """What a quotient rounds towards 0 after the division."""
+        return self.left + self.right - 1 if self.which == "int_ceil" else self.left
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         left, right = self.left.evaluate(values), self.right.evaluate(values)
@@ -163,6 +176,15 @@ class Expression:
         """The names of all symbols."""
         return frozenset(atom for atom in self.atoms() if isinstance(atom, str))
 
+    @property
+    def in_products(self) -> frozenset[str]:
+        """The names of all symbols in products."""
+        products = (term.of for term, _ in self.terms if isinstance(term, Product))
+        found = frozenset[str]().union(*(Expression(0, ((each, 1),)).symbols for of in products for each in of))
+        return found.union(
+            *(each.in_products for term, _ in self.terms for atom in _factors(term) for each in _inner(atom))
+        )
+
     def atoms(self) -> Iterator[Atom]:
         """All atoms, also those in others."""
         for term, _ in self.terms:
@@ -181,7 +203,9 @@ class Expression:
             elif isinstance(term, Extremum):
                 part = extremum(term.which, [each.replace(values) for each in term.of])
             elif isinstance(term, Operation):
-                part = _operation(term.which, term.left.replace(values), term.right.replace(values))
+                left, right = term.left.replace(values), term.right.replace(values)
+                made = Operation(term.which, left, right)
+                part = Expression(0, ((made, 1),)) if not made.divisor else quotient(made.numerator, made.divisor)
             elif isinstance(term, Wrapped):
                 part = wrapped(term.dtype, term.of.replace(values))
             else:
@@ -233,6 +257,15 @@ def _inner(atom: Atom) -> tuple[Expression, ...]:
         case Wrapped(of=value):
             return (value,)
     return ()
+
+
+def quotient(value: Expression, divisor: int) -> Expression:
+    """A value divided by a number above 0, rounded towards 0."""
+    parts = (value.constant, *(factor for _, factor in value.terms))
+    if value.is_constant or all(each % divisor == 0 for each in parts):
+        made = Operation("int_floor", Expression(value.constant), Expression(divisor)).evaluate({})
+        return Expression(made, tuple((term, factor // divisor) for term, factor in value.terms))
+    return _operation("int_floor", value, Expression(divisor))
 
 
 def _operation(which: Literal["power", "int_floor", "int_ceil"], left: Expression, right: Expression) -> Expression:
@@ -333,10 +366,10 @@ def difference(a: Expression, b: Expression) -> int | None:
 
 def parse(text: str) -> Expression | None:
     """
-    Reads an expression that int64 holds, as Python and DaCe write it. None if it is of another form or beyond the
-    limits, as products of symbols are.
+    Reads an expression that a call computes, as Python and DaCe write it. None if it is of another form or beyond the
+    limits.
     """
-    return _read_if(_fits_int64, text)
+    return _read_if(_is_computed, text)
 
 
 def polynomial(text: str) -> Expression | None:
@@ -420,7 +453,9 @@ def _read(node: ast.expr) -> Expression | None:
 def _rounded(
     which: Literal["int_floor", "int_ceil"], numerator: Expression | None, divisor: Expression | None
 ) -> Expression | None:
-    if numerator is None or divisor is None or not (is_polynomial(numerator) and is_polynomial(divisor)):
+    if numerator is None or divisor is None:
+        return None
+    if not (divisor.is_constant or (is_polynomial(numerator) and is_polynomial(divisor))):
         return None
     return numerator if divisor == Expression(1) else _operation(which, numerator, divisor)
 
@@ -477,27 +512,35 @@ def is_polynomial(value: Expression) -> bool:
     )
 
 
-def _fits_int64(value: Expression) -> bool:
+def _is_computed(value: Expression) -> bool:
     atoms = tuple(value.atoms())
     every = [value, *(each for atom in atoms for each in _inner(atom))]
+    products = [term for each in every for term, _ in each.terms if isinstance(term, Product)]
     return (
-        not any(isinstance(atom, Operation) for atom in atoms)
+        all(atom.divisor > 0 for atom in atoms if isinstance(atom, Operation))
+        and not any(
+            isinstance(atom, Wrapped) for product in products for atom in Expression(0, ((product, 1),)).atoms()
+        )
         and sum(1 + len(each.terms) for each in every) <= MOST_TERMS
         and all(
             abs(each.constant) <= LARGEST_CONSTANT and all(abs(factor) <= LARGEST_FACTOR for _, factor in each.terms)
             for each in every
         )
-        and _magnitude(value) <= LARGEST_VALUE
+        and _magnitude(value) <= (LARGEST_WITH_PRODUCTS if products else LARGEST_VALUE)
     )
 
 
 def _magnitude(value: Expression) -> int:
     """What no value of an expression exceeds, whatever the values of its symbols are."""
 
-    def of_atom(atom: Atom) -> int:
+    def of_atom(atom: Atom, largest: int) -> int:
         if isinstance(atom, Wrapped):
             return max(LARGEST_SYMBOL, _magnitude(atom.of))
-        return max(map(_magnitude, _inner(atom)), default=LARGEST_SYMBOL)
+        return max(map(_magnitude, _inner(atom)), default=largest)
 
-    terms = (abs(factor) * math.prod(map(of_atom, _factors(term))) for term, factor in value.terms)
-    return abs(value.constant) + sum(terms)
+    def of_term(term: Term) -> int:
+        if isinstance(term, Product):
+            return math.prod(of_atom(each, LARGEST_IN_PRODUCT) for each in term.of)
+        return of_atom(term, LARGEST_SYMBOL)
+
+    return abs(value.constant) + sum(abs(factor) * of_term(term) for term, factor in value.terms)

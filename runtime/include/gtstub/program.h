@@ -275,6 +275,13 @@ static inline gts_wide gts_wide_max(gts_wide a, gts_wide b)
     return a > b ? a : b;
 }
 
+/** Whether gts_wide holds products of a 64-bit scalar with two others of this kind. */
+static inline bool gts_is_factor(gts_wide value)
+{
+    const int64_t most = INT64_C(1) << 40;
+    return -most <= value && value <= most;
+}
+
 /** An index that was computed from 64-bit scalars, within limits: no array has so many elements. */
 static inline int64_t gts_index(gts_wide value)
 {

@@ -16,6 +16,7 @@ from gtstub.analysis.bounds.access import Access as Reached
 from gtstub.analysis.bounds.access import BoundedLoop, Lookup, Scope
 from gtstub.analysis.bounds.claims import _claim, bounds_of
 from gtstub.analysis.bounds.extremes import extreme
+from gtstub.analysis.bounds.narrowing import cases
 from gtstub.analysis.bounds.simplify import normalized, simplified
 from gtstub.sdfg.model import Loop, Node, Sdfg, Subset, regions_in
 from gtstub.sdfg.model import Range as Indices
@@ -53,12 +54,8 @@ def edge(src: int, dst: int, data: str = "", index: str = "", connectors: tuple[
 READ = [node(0, "AccessNode", data="A"), node(1, "Tasklet", code={})]
 
 
-def value(expression: Expression, values: Mapping[str, int]) -> int:
-    return int(eval(str(expression), {"min": min, "max": max}, dict(values)))
-
-
 def holds(condition: Condition, values: Mapping[str, int]) -> bool:
-    left, right = value(condition.left, values), value(condition.right, values)
+    left, right = condition.left.evaluate(values), condition.right.evaluate(values)
     return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]
 
 
@@ -132,20 +129,20 @@ def test_conditions_of_too_many_cases_are_not_known() -> None:
         ("i = a + 1", "i <= b", "i = i + 1", ("a + 1", "b", 1)),
         ("i = a", "i < b", "i = (1 + i)", ("a", "b - 1", 1)),
         ("i = (- a)", "i < (- b)", "i = i - (- 1)", ("0 - a", "0 - b - 1", 1)),
-        ("i = b - 1", "i > a", "i = i - 1", ("a + 1", "b - 1", -1)),
-        ("i = b - 1", "i >= a", "i = i - 1", ("a", "b - 1", -1)),
-        ("i = b - 1", "(i >= a)", "i = (i - 1)", ("a", "b - 1", -1)),
-        ("i = (b - 1)", "(i > (- 1))", "i = (i + (- 1))", ("0", "b - 1", -1)),
-        ("i = b - 1", "i > -1", "i = i + -1", ("0", "b - 1", -1)),
+        ("i = b - 1", "i > a", "i = i - 1", ("b - 1", "a + 1", -1)),
+        ("i = b - 1", "i >= a", "i = i - 1", ("b - 1", "a", -1)),
+        ("i = b - 1", "(i >= a)", "i = (i - 1)", ("b - 1", "a", -1)),
+        ("i = (b - 1)", "(i > (- 1))", "i = (i + (- 1))", ("b - 1", "0", -1)),
+        ("i = b - 1", "i > -1", "i = i + -1", ("b - 1", "0", -1)),
         ("i = a", "i < b", "i = i + 2", ("a", "b - 1", 2)),
-        ("i = (b - 1)", "(i > (- 1))", "i = (i + (- 2))", ("0", "b - 1", -2)),
+        ("i = (b - 1)", "(i > (- 1))", "i = (i + (- 2))", ("b - 1", "0", -2)),
     ],
 )
-def test_loops_have_a_least_and_a_greatest_value(
+def test_loops_have_a_first_and_a_last_value(
     init: str, condition: str, update: str, expected: tuple[str, str, int]
 ) -> None:
-    least, greatest, step = expected
-    assert conditions.loop(init, condition, update, "i", SCOPE) == (read(least), read(greatest), step)
+    first, last, step = expected
+    assert conditions.loop(init, condition, update, "i", SCOPE) == (read(first), read(last), step)
 
 
 @pytest.mark.parametrize(
@@ -408,34 +405,68 @@ def test_a_loop_may_end_at_the_variable_of_another_loop() -> None:
     assert reached("1", "i", i) == Claim(found.when, (Use("vn", 0, (read("1"),), (read("b - 1"),)),), ())
 
 
-ROUNDS = ("0", "a", "b", "i", "i - 1", "i + a", "min(i, b)", "max(i - 1, a)")
+def check_reached(access: Reached, claim: Claim, values: Sequence[Mapping[str, int]]) -> None:
+    """Compares a claim about one axis with the indices in all rounds."""
+    for given in values:
+        rounds = [given]
+        for loop in access.loops:
+            rounds = [
+                {**outer, loop.variable: number}
+                for outer in rounds
+                for number in range(loop.first.evaluate(outer), loop.last.evaluate(outer) + 1)
+            ]
+        ((first, last),) = access.axes
+        assert not isinstance(first, str)
+        rounds = [each for each in rounds if all_hold(access.conditions, each)]
+        indices = [index for each in rounds for index in range(first.evaluate(each), last.evaluate(each) + 1)]
+        assert all(holds(each, given) for each in claim.when) == bool(indices), given
+        if indices:
+            (use,) = claim.uses
+            ends = min(each.evaluate(given) for each in use.lowest), max(each.evaluate(given) for each in use.highest)
+            assert ends == (min(indices), max(indices)), given
+
+
+AROUND_0 = [{"a": a, "b": b} for a in range(-2, 2) for b in range(-1, 4)]
+ROUNDS = ("0", "b", "i", "i + a", "min(i, b)", "max(i - 1, a)")
 
 
 @pytest.mark.parametrize("first", ROUNDS)
 @pytest.mark.parametrize("last", ROUNDS)
-@pytest.mark.parametrize("index", ["i", "j", "i + j", "i - 2*j"])
-@pytest.mark.parametrize("condition", [None, "j < i + b", "i == j", "i < a"])
+@pytest.mark.parametrize("index", ["i - 2*j", "a*i + j", "int_floor(j + i, 2)"])
+@pytest.mark.parametrize("condition", [None, "j < i + b", "i == j"])
 def test_what_loops_in_loops_reach(first: str, last: str, index: str, condition: str | None) -> None:
     loops = (BoundedLoop("i", read("a"), read("b")), BoundedLoop("j", read(first), read(last)))
     scope = Scope({name: symbol(name) for name in "abij"}, {})
     limits = () if condition is None else conditions.stated(condition, scope)
     assert limits is not None
-    made = _claim(Reached("vn", loops, limits, ((read(index),) * 2,)))
-    if made is None:
-        assert "m" in first + last or index == "i - 2*j"
-        return
-    for a, b in itertools.product(range(-2, 3), range(-2, 4)):
-        given = {"a": a, "b": b}
-        indices = [
-            value(read(index), inner)
-            for i in range(a, b + 1)
-            for j in range(value(read(first), given | {"i": i}), value(read(last), given | {"i": i}) + 1)
-            if all_hold(limits, inner := given | {"i": i, "j": j})
-        ]
-        assert all(holds(each, given) for each in made.when) == bool(indices)
-        if indices:
-            ((lowest,), (highest,)) = made.uses[0].lowest, made.uses[0].highest
-            assert (value(lowest, given), value(highest, given)) == (min(indices), max(indices))
+    access = Reached("vn", loops, limits, ((read(index),) * 2,))
+    if (made := _claim(access)) is not None:
+        check_reached(access, made, AROUND_0)
+    else:  # rises and falls
+        assert "m" in first + last or index in ("i - 2*j", "a*i + j")
+
+
+@pytest.mark.parametrize("steps", [("0", "b", 2), ("a", "b - 1", 3), ("b", "a", -2), ("b + a", "0", -3), ("a", "a", 5)])
+@pytest.mark.parametrize("last", ["i", "i + 1", "b - i"])
+@pytest.mark.parametrize(
+    "condition", [None, "i < a", "a <= i", "i == a", "i != 1", "i > 2*j", "b > 3*i - a", "j == 2*i"]
+)
+def test_what_loops_with_steps_reach(steps: tuple[str, str, int], last: str, condition: str | None) -> None:
+    first, stop, step = steps
+    given = Scope({name: symbol(name) for name in "ab"}, {})
+    scope = given.inside({"i": (read(first), read(stop), step)}).inside({"j": (read("0"), read("2"), 1)})
+    limits = () if condition is None else conditions.stated(condition, scope)
+    ends = scope.values(("i - 1", last))
+    assert limits is not None
+    assert ends is not None
+    access = Reached("vn", scope.loops, limits, (ends,))
+    every = cases(access)
+    assert every is not None
+    for each in every:
+        if (made := _claim(each)) is not None:
+            check_reached(each, made, AROUND_0)
+        else:
+            assert condition in ("i > 2*j", "j == 2*i")
 
 
 def test_an_access_may_have_the_same_number_of_elements_in_each_round() -> None:
@@ -456,11 +487,11 @@ def test_sdfgs_that_refer_to_nothing_make_no_claims() -> None:
     assert found == Bounds(0, (), (Unknown("A", "in a form that is not read", 1),))
 
 
-def test_the_extremes_of_products_are_not_known() -> None:
-    loops, b, c = [BoundedLoop("a", read("1"), read("b"))], symbol("b"), symbol("c")
+def test_a_variable_may_be_multiplied_with_an_argument() -> None:
+    loops = [BoundedLoop("a", read("1"), read("b"))]
     assert extreme(read("c - 2*a"), loops, "min") == read("c - 2*b")
-    assert extreme(symbol("a") * b, loops, "max") is None
-    assert extreme(symbol("a") + b * c, loops, "max") == b + b * c
+    assert extreme(read("a*c"), loops, "max") == read("max(c, b*c)")
+    assert extreme(read("a*a"), loops, "max") is None
 
 
 # --- Simplification ---------------------------------------------------------------------------------------------------
@@ -512,13 +543,13 @@ def said(claims: Iterable[Claim], values: Mapping[str, int]) -> tuple[dict[Any, 
         if not all(holds(each, values) for each in claim.when):
             continue
         for use in claim.uses:
-            low = min(value(each, values) for each in use.lowest)
-            high = max(value(each, values) for each in use.highest)
+            low = min(each.evaluate(values) for each in use.lowest)
+            high = max(each.evaluate(values) for each in use.highest)
             before = ends.get((use.array, use.axis), (low, high))
             ends[use.array, use.axis] = min(low, before[0]), max(high, before[1])
         for each in claim.follows:
-            rows = range(min(value(x, values) for x in each.first), max(value(x, values) for x in each.last) + 1)
-            plus = value(each.plus, values)
+            rows = range(min(x.evaluate(values) for x in each.first), max(x.evaluate(values) for x in each.last) + 1)
+            plus = each.plus.evaluate(values)
             skips = {True} if each.skips else {True, False}  # what does not skip -1 demands more
             followed |= set(itertools.product([each.table], rows, each.columns, [plus], [each.array], skips))
     return ends, followed
@@ -622,13 +653,11 @@ def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapp
     ("update", "start", "condition", "expected"),
     [
         ("i = (i + (- 1))", "i = (n - 1)", "(i > (- 1))", ("0 < n", "0", "n - 1")),
-        ("i = (i + (- 2))", "i = (n - 1)", "(i > (- 1))", ("0 < n", "n - 1", "n - 1")),
-        ("i = i + 3", "i = m", "i < n", ("m < n", "m", "m")),
+        ("i = (i + (- 2))", "i = (n - 1)", "(i > (- 1))", ("0 < n", "n - 2*int_floor(n + 1, 2) + 1", "n - 1")),
+        ("i = i + 3", "i = m", "i < n", ("m < n", "m", "3*int_floor(n - m + 2, 3) + m - 3")),
     ],
 )
-def test_the_first_round_of_loops_with_other_steps_is_known(
-    update: str, start: str, condition: str, expected: tuple[str, str, str]
-) -> None:
+def test_loops_with_other_steps(update: str, start: str, condition: str, expected: tuple[str, str, str]) -> None:
     texts = {"init_statement": start, "loop_condition": condition, "update_statement": update}
     attributes = {name: {"string_data": text} for name, text in texts.items()}
     state = {"id": 0, "type": "SDFGState", "nodes": READ, "edges": [edge(0, 1, "A", "i")]}
@@ -636,9 +665,8 @@ def test_the_first_round_of_loops_with_other_steps_is_known(
     made = sdfg({"A": array("s")}, {**loop, "edges": []})
     found = bounds_of(made, {"n": "int32", "m": "int32"}, has_domains=False)
     ((when, use),) = [(str(claim.when[0]), *claim.uses) for claim in found.claims]
-    assert (when, str(use.lowest[0]), str(use.highest[0])) == expected
-    left = () if update == "i = (i + (- 1))" else (Unknown("A", "in a loop of unknown length", 1),)
-    assert found.unknown == left
+    assert (when, use.lowest, use.highest) == (expected[0], (read(expected[1]),), (read(expected[2]),))
+    assert found.unknown == ()
 
 
 @pytest.mark.parametrize(

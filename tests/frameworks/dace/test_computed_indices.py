@@ -114,7 +114,7 @@ def test_loops_that_count_down() -> None:
     check_refused(down, 2, 3, needs="0 to 2")
     assert written(down, 2, -5) == [0, 0]
     assert written(down_by_two, 3, 3) == [1, 0, 1]
-    check_refused(down_by_two, 2, 3, needs="2 to 2")
+    check_refused(down_by_two, 2, 3, needs="0 to 2")
     assert written(down_by_two, 2, 0) == [0, 0]
 
 

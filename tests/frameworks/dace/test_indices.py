@@ -61,6 +61,52 @@ def triangle(o: dace.float64[N], k: dace.int32, m: dace.int32):
 
 @gtstub.program
 @dace.program
+def every_other(o: dace.float64[N], a: dace.float64[M], k: dace.int32):
+    o[0:k:2] = 2.0 * a[0:k:2]
+
+
+@gtstub.program
+@dace.program
+def every_third(o: dace.float64[N], k: dace.int32, m: dace.int32):
+    for i in range(k, 0, -3):
+        if i < m:
+            o[i] = 1.0
+        else:
+            o[i - 1] = 2.0
+
+
+@gtstub.program
+@dace.program
+def half(o: dace.float64[N], k: dace.int32):
+    o[k // 2] = 1.0
+
+
+@gtstub.program
+@dace.program
+def square(o: dace.float64[N], k: dace.int32):
+    o[k * k] = 1.0
+
+
+@gtstub.program
+@dace.program
+def rows(o: dace.float64[N], k: dace.int64, m: dace.int64):
+    for i in range(k):
+        for j in range(m):
+            o[i * m + j] = i
+
+
+@gtstub.program
+@dace.program
+def as_many_as(o: dace.float64[N], k: dace.int32, m: dace.int32):
+    if k * m > 6:
+        o[0] = 1.0
+    else:
+        for i in range(k * m):
+            o[i] = 2.0
+
+
+@gtstub.program
+@dace.program
 def cursor(o: dace.float64[N], k: dace.int32):
     place = 0
     for i in range(k):
@@ -145,3 +191,55 @@ def test_an_index_that_several_edges_assign_is_not_known() -> None:
     array = np.zeros(2)
     cursor(array, 4)
     assert array.tolist() == [3.0, 4.0]
+
+
+def test_sections_with_steps() -> None:
+    array = np.zeros(4)
+    every_other(array, np.arange(4.0), 4)
+    assert array.tolist() == [0.0, 0.0, 4.0, 0.0]
+    every_other(array, np.zeros(5), -1)
+    check_refused(every_other, "0 to 4", np.zeros(6), 6)
+    with pytest.raises(ValueError, match=r"Temporary .* but int_floor\(k \+ 1, 2\) is -1 in this call"):
+        every_other(array, np.zeros(5), -3)
+    with pytest.raises(ValueError, match=r"'a' of .* must have the indices 0 to 2 on axis 0 .* not 0 to 1"):
+        every_other(array, np.zeros(2), 4)
+
+
+def test_loops_with_steps() -> None:
+    array = np.zeros(7)
+    every_third(array, 7, 2)
+    assert array.tolist() == [0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 2.0]
+    every_third(array, 0, 0)
+    check_refused(every_third, "3 to 6", 7, 2)
+    check_refused(every_third, "2 to 5", 5, 6)
+
+
+def test_quotients() -> None:
+    array = np.zeros(4)
+    half(array, 7)
+    half(array, -1)  # DaCe rounds towards 0
+    assert array.tolist() == [1.0, 0.0, 0.0, 1.0]
+    check_refused(half, "4 to 4", 8)
+    check_refused(half, "-1 to -1", -2)
+
+
+def test_products() -> None:
+    array = np.zeros(6)
+    square(array, -2)
+    assert array.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    check_refused(square, "9 to 9", 3)
+    rows(array, 2, 3)
+    assert array.tolist() == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    check_refused(rows, "0 to 5", 3, 2)
+    for k, m in ((0, 2**40), (-(2**40), 2**40), (2**62, 0), (2**62, -(2**62))):
+        rows(array, k, m)
+    check_refused(rows, f"0 to {2**60}", 2**40, 2**40)
+
+
+def test_products_in_conditions() -> None:
+    array = np.zeros(6)
+    as_many_as(array, 3, 2)
+    as_many_as(array, 2**15, 2**15)
+    assert array.tolist() == [1.0, *[2.0] * 5]
+    check_refused(as_many_as, "0 to 4", 1, 5)
+    as_many_as(array, -3, 2)

@@ -21,6 +21,8 @@ from tests.support.signatures import value
         ("b - a + 2", "-a_ + b_ + 2"),
         ("2*a + 3*b", "2 * a_ + 3 * b_"),
         ("min(a, b)", "gts_min(a_, b_)"),
+        ("2*int_floor(a*b - 1, 3)", "2 * ((a_ * b_ - 1) / 3)"),
+        ("int_ceil(a, 3)", "((a_ + 2) / 3)"),
         ("max(a, b + 1, 0) - c", "-c_ + gts_max(0, gts_max(a_, b_ + 1))"),
     ],
 )

@@ -100,6 +100,19 @@ def test_products_of_sums_and_of_minima() -> None:
     assert (least * b).replace({"a": b + 1}) == b * b
 
 
+def test_quotients_round_towards_0() -> None:
+    assert str(read("int_ceil(a, 3) + b // 2")) == "int_ceil(a, 3) + int_floor(b, 2)"
+    for a in range(-7, 8):
+        assert read("a // 3").evaluate({"a": a}) == int(a / 3)
+        assert read("int_ceil(b, 3)").replace({"b": symbol("a")}).evaluate({"a": a}) == int((a + 2) / 3)
+        assert read("b // 3").replace({"b": Expression(a)}) == Expression(int(a / 3))
+    assert read("b // 2").replace({"b": read("4*a - 2")}) == read("2*a - 1")
+
+
+def test_names_in_products() -> None:
+    assert read("a + b*c + max(d, 2*e*e // 3)").in_products == {"b", "c", "e"}
+
+
 def test_extremes_leave_out_what_never_counts() -> None:
     assert extremum("max", [read("a + 1"), read("a - 1")]) == read("a + 1")
     assert extremum("min", [read("a + 1"), read("a - 1")]) == read("a - 1")
@@ -119,11 +132,14 @@ def test_dace_writes_some_things_in_other_ways() -> None:
         " ",
         "a b",
         "a +",
-        "a // 2",
+        "a // b",
+        "a // -2",
         "a / 2",
         "a % 2",
-        "a ** 2",
-        "a * b",
+        "a ** b",
+        "a**2 * b**2",
+        "65536 * a * b * c",
+        "a * uint32(b)",
         "a << 1",
         "a if b else c",
         "a < b",

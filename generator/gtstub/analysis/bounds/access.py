@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gtstub.analysis.bounds.wrapping import SIGNED, Typed, in_types
 from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, Product, parse, polynomial, symbol, syntax_tree
+from gtstub.signature.expressions import Expression, Product, parse, polynomial, quotient, symbol, syntax_tree
 from gtstub.signature.facts import fact_text
 from gtstub.signature.model import Condition
 
@@ -46,26 +46,35 @@ class BoundedLoop:
     is_parallel: bool = False
 
 
+def in_steps(name: str, first: Expression, last: Expression, step: int) -> tuple[BoundedLoop, Expression]:
+    """A parallel loop over numbers from the first one in steps to the last one, and the number in a round."""
+    # 0 rounds, not fewer, if the last one is less: a quotient is rounded towards 0.
+    end = quotient((last - first) * (1 if step > 0 else -1) + abs(step), abs(step)) - 1
+    return BoundedLoop(name, Expression(), end, is_parallel=True), first + symbol(name) * step
+
+
 @dataclasses.dataclass(frozen=True)
 class Location:
     """
     Where the elements of a container are. `array` is an argument of the SDFG, or a temporary if `sizes` are given.
     `base` has the indices in the array of the container's first element, `axes` the array's axis for each axis of the
-    container, or None for an axis of one element. `strides` are in elements, None where they are not known.
+    container, or None for an axis of one element, and `steps` what is added to its index for the next element of the
+    container. `strides` are in elements, None where they are not known.
     """
 
     array: str
     base: tuple[Expression, ...]
     axes: tuple[int | None, ...]
+    steps: tuple[int, ...]
     strides: tuple[Expression | None, ...]
     sizes: tuple[Expression | None, ...] | None = None
 
     def index(self, of: tuple[Expression, ...]) -> tuple[Expression, ...]:
         """The index in the array of an index in the container."""
         found = list(self.base)
-        for axis, value in zip(self.axes, of, strict=True):
+        for axis, step, value in zip(self.axes, self.steps, of, strict=True):
             if axis is not None:
-                found[axis] += value
+                found[axis] += value * step
         return tuple(found)
 
 
@@ -186,13 +195,11 @@ class Scope:
 
     def factors(self, text: str) -> tuple[Expression, ...] | None:
         """The factors of a size: symbols, or one expression; None if it has another form or unknown symbols."""
-        if (value := self.value(text)) is not None:
-            return (value,)
         found = polynomial(text)
         match found and (found.constant, found.terms):
             case 0, ((Product(of=atoms), factor),) if factor > 0:
                 return _known(self.symbols.get(str(each)) for each in atoms)
-        return None
+        return _known([self.value(text)])
 
     def last(self, text: str) -> Expression | None:
         """The last index of a range, as of a loop that ends before the next one."""
@@ -211,18 +218,25 @@ class Scope:
         return _known(map(self.value, texts))
 
     def inside(
-        self, ends: Mapping[str, tuple[Expression | None, Expression | None]], *, is_parallel: bool = False
+        self, ranges: Mapping[str, tuple[Expression | None, Expression | None, int]], *, is_parallel: bool = False
     ) -> Scope:
-        """The scope in loops over variables of these names. Loops with unknown ends make it unknown what is reached."""
-        scope, loops, doubt = self.without(ends), list(self.loops), self.doubt
+        """
+        The scope in loops over variables of these names, each from a first to a last value in steps. Loops with unknown
+        ends make it unknown what is reached.
+        """
+        scope, loops, doubt = self.without(ranges), list(self.loops), self.doubt
         symbols = dict(scope.symbols)
-        for name, (first, last) in ends.items():
+        for name, (first, last, step) in ranges.items():
             if first is None or last is None:
                 doubt = doubt or LOOP
                 continue
-            made = BoundedLoop(f"{name}#{next(self.counter)}", first, last, is_parallel)
-            symbols[name] = symbol(made.variable)
-            loops.append(made)
+            number = f"{name}#{next(self.counter)}"
+            if abs(step) == 1:
+                made, value = BoundedLoop(number, *((first, last) if step > 0 else (last, first))), symbol(number)
+            else:
+                made, value = in_steps(number, first, last, step)
+            symbols[name] = value
+            loops.append(dataclasses.replace(made, is_parallel=is_parallel))
         return dataclasses.replace(scope, symbols=symbols, loops=tuple(loops), doubt=doubt)
 
     def as_unit(self) -> Scope:
@@ -265,17 +279,23 @@ class Scope:
         self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False, overwrites: bool = False
     ) -> Access | Unread:
         """The access to a subset of a container, of which a dynamic one may leave out elements."""
-        location, ends = self.containers.get(name), None if subset is None else subset.ends
+        location, ends = self.containers.get(name), None if subset is None else subset.strided
         if location is None or self.doubt or ends is None or is_dynamic:
             return self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
-        firsts = self.values(first for first, _ in ends)
-        lasts = _known(self.value(last) if first == last else self.last(last) for first, last in ends)
+        firsts = self.values(first for first, _, _ in ends)
+        lasts = _known(self.value(last) if first == last else self.last(last) for first, last, _ in ends)
         if firsts is None or lasts is None or len(ends) != len(location.axes):
-            is_computed = any(self.depends_on_data(text) for each in ends for text in each)
+            is_computed = any(self.depends_on_data(text) for *each, _ in ends for text in each)
             return self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
+        loops = list(self.loops)
+        for axis, (first, last, step) in enumerate(ends):
+            if step != 1 and first != last:
+                loop, index = in_steps(f"step#{next(self.counter)}", firsts[axis], lasts[axis], step)
+                firsts, lasts = ((*each[:axis], index, *each[axis + 1 :]) for each in (firsts, lasts))
+                loops.append(loop)
         axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
         unit = self.as_unit().unit or 0
-        return Access(location.array, self.loops, self.conditions, axes, location.sizes, unit, is_write, overwrites)
+        return Access(location.array, tuple(loops), self.conditions, axes, location.sizes, unit, is_write, overwrites)
 
 
 def _known(values: Iterable[Expression | None]) -> tuple[Expression, ...] | None:

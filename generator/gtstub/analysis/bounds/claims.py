@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from gtstub.analysis.bounds.access import OTHER, Access, Allocation, BoundedLoop, Conditions, Lookup, Unread
 from gtstub.analysis.bounds.conditions import unknown_in
@@ -15,7 +15,7 @@ from gtstub.analysis.bounds.regions import accesses
 from gtstub.analysis.bounds.simplify import MOST_ENDS, is_at_least, normalized, says, simplified
 from gtstub.sdfg.model import Sdfg
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, parse, unwrapped
+from gtstub.signature.expressions import Expression, Operation, Product, Term, parse, unwrapped
 from gtstub.signature.model import Bounds, Claim, Condition, Extent, Follow, Unknown, Use
 
 MOST_COLUMNS = 64
@@ -128,7 +128,7 @@ def _without_unknown(claim: Claim) -> Claim:
 # --- Temporaries ------------------------------------------------------------------------------------------------------
 
 
-def _temporaries(allocations: Iterable[Allocation], natural: Collection[str]) -> tuple[Extent, ...]:
+def _temporaries(allocations: Iterable[Allocation], natural: Set[object]) -> tuple[Extent, ...]:
     """What may be negative of sizes of temporaries if no symbol in `natural` is, that under few conditions first."""
     found: list[Extent] = []
     for each in allocations:
@@ -163,9 +163,19 @@ def _least(
             yield when, claim.uses[0].lowest[0]
 
 
-def _may_be_negative(size: Expression, natural: Collection[str]) -> bool:
-    is_sum = size.constant >= 0 and all(factor > 0 and term in natural for term, factor in size.terms)
-    return parse(str(size)) == size and not is_sum and not is_at_least(size, Expression())
+def _may_be_negative(size: Expression, natural: Set[object]) -> bool:
+    return parse(str(size)) == size and not _is_natural(size, natural) and not is_at_least(size, Expression())
+
+
+def _is_natural(value: Expression, natural: Set[object]) -> bool:
+    """Whether a value is a sum of symbols in `natural`, and of quotients of them."""
+
+    def is_one(term: Term) -> bool:
+        if isinstance(term, Operation):
+            return term.divisor > 0 and _is_natural(term.left, natural)
+        return natural >= set(term.of) if isinstance(term, Product) else term in natural
+
+    return value.constant >= 0 and all(factor > 0 and is_one(term) for term, factor in value.terms)
 
 
 # --- One access -------------------------------------------------------------------------------------------------------

@@ -71,8 +71,8 @@ def loop(
     init: str, condition: str, update: str, variable: str, scope: Scope
 ) -> tuple[Expression, Expression, int] | None:
     """
-    The least and the greatest value that a loop's variable may have, and by what it changes in each round; None for
-    other loops. The first round has one of both values, the last round only if the variable changes by 1.
+    The value of a loop's variable in the first round, the last value that it may have, and by what it changes in each
+    round; None for other loops.
     """
     match syntax_tree(condition):
         case ast.Compare(left=ast.Name(id=name), ops=[order], comparators=[end]) if (
@@ -91,9 +91,9 @@ def loop(
         case ast.LtE() if step > 0:
             return start, last, step
         case ast.Gt() if step < 0:
-            return last + 1, start, step
+            return start, last + 1, step
         case ast.GtE() if step < 0:
-            return last, start, step
+            return start, last, step
     return None
 
 

@@ -65,7 +65,7 @@ def _at(
     for axis, tree in zip(axes, indices, strict=True):
         outer = location.axes[axis]
         made = _index(state, node, scope, tree, guard)
-        if made is None or outer is None:
+        if made is None or outer is None or location.steps[axis] != 1:
             return scope.unread(name, COMPUTED, is_write=False)
         start = found[outer]
         assert isinstance(start, tuple)

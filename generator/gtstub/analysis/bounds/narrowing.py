@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from gtstub.analysis.bounds.access import Access, AnyOf, BoundedLoop
 from gtstub.analysis.bounds.conditions import MOST_CASES
 from gtstub.analysis.bounds.simplify import at_once, parts_of
-from gtstub.signature.expressions import Expression, extremum, split
+from gtstub.signature.expressions import Expression, Split, extremum, quotient, split
 from gtstub.signature.model import Condition
 
 
@@ -19,12 +19,14 @@ def cases(access: Access) -> Sequence[Access] | None:
     return [dataclasses.replace(access, conditions=each) for each in found] if len(found) <= MOST_CASES else None
 
 
-def _cases(conditions: Iterable[Condition | AnyOf], variables: Collection[str]) -> Iterator[tuple[Condition, ...]]:
+def _cases(
+    conditions: Iterable[Condition | AnyOf], variables: Mapping[str, BoundedLoop]
+) -> Iterator[tuple[Condition, ...]]:
     for parts in itertools.product(*(_split(each, variables) for each in conditions)):
         yield tuple(itertools.chain.from_iterable(parts))
 
 
-def _split(condition: Condition | AnyOf, variables: Collection[str]) -> Iterator[tuple[Condition, ...]]:
+def _split(condition: Condition | AnyOf, variables: Mapping[str, BoundedLoop]) -> Iterator[tuple[Condition, ...]]:
     """
     The cases of a condition. A variable that is not equal to something is less or greater, and one of the parts of a
     maximum is above 0 if the maximum is.
@@ -66,17 +68,22 @@ def narrowed(access: Access) -> Access | None:
                 if loop.variable not in value.symbols:
                     left.append(Condition(Expression(), condition.relation, value))
                     continue
-                limit = _limit(value, loop.variable)
-                if limit is None:
+                part = _part(value, loop)
+                if part is None:
                     return None
-                is_first, end = limit
+                factor, end = part.factor.constant, part.rest * (-1 if part.factor.constant > 0 else 1)
+                times = abs(factor)
                 if condition.relation == "==":
-                    firsts.append(end)
-                    lasts.append(end)
-                elif is_first:
-                    firsts.append(end + 1)
+                    only = quotient(end, times)
+                    left.append(Condition(only * times, "==", end))
+                    firsts.append(only)
+                    lasts.append(only)
+                elif times == 1:
+                    (firsts if factor > 0 else lasts).append(end + (1 if factor > 0 else -1))
+                elif factor > 0:  # These quotients may be greater than the true ones, but not if these are 0 or more.
+                    firsts.append(quotient(extremum("max", (end + times, Expression())), times))
                 else:
-                    lasts.append(end - 1)
+                    lasts.append(quotient(extremum("max", (end + (times - 1), Expression())), times) - 1)
         made = dataclasses.replace(loop, first=extremum("max", firsts), last=extremum("min", lasts))
         loops.insert(0, made)
         has_rounds = Condition(made.first, "<", made.last + 1)
@@ -91,16 +98,19 @@ def is_about(condition: Condition | AnyOf, variables: Collection[str]) -> bool:
     return not (condition.left.symbols | condition.right.symbols).isdisjoint(variables)
 
 
-def _has_limit(value: Expression, variables: Collection[str]) -> bool:
+def _has_limit(value: Expression, loops: Mapping[str, BoundedLoop]) -> bool:
     """Whether a value above 0 limits the variable of the innermost loop that occurs in it, or none."""
-    innermost = [name for name in variables if name in value.symbols][-1:]
-    return all(_limit(value, name) is not None for name in innermost)
+    innermost = [loop for name, loop in loops.items() if name in value.symbols][-1:]
+    return all(_part(value, loop) is not None for loop in innermost)
 
 
-def _limit(value: Expression, variable: str) -> tuple[bool, Expression] | None:
-    """What a variable must be above or, if it is subtracted, below for a value above 0. Whether it is the former."""
-    part = split(value, variable)
-    if part is None or part.factor not in (Expression(1), Expression(-1)):
+def _part(value: Expression, loop: BoundedLoop) -> Split | None:
+    """
+    The factor of a loop's variable in a value, and the rest; None if the value is of another form. If the factor is
+    neither 1 nor -1, the variable is not negative.
+    """
+    part = split(value, loop.variable)
+    if part is None or not part.factor.is_constant:
         return None
-    factor = part.factor.constant
-    return factor > 0, part.rest * -factor
+    is_natural = loop.first.is_constant and loop.first.constant >= 0
+    return part if is_natural or abs(part.factor.constant) == 1 else None

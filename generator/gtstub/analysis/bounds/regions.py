@@ -29,7 +29,7 @@ from gtstub.sdfg.model import (
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, symbol, syntax_tree
 from gtstub.signature.facts import Fact
-from gtstub.signature.model import INDEX_TYPES, Condition
+from gtstub.signature.model import INDEX_TYPES
 
 _LEAVING = {"BreakBlock", "ContinueBlock", "ReturnBlock"}
 
@@ -78,7 +78,8 @@ def _accessed(sdfg: Sdfg) -> set[str]:
 def _whole(name: str, container: Container, scope: Scope) -> Location:
     """The location of an argument or a temporary in itself."""
     rank = len(container.strides)
-    return Location(name, (Expression(),) * rank, tuple(range(rank)), tuple(map(scope.value, container.strides)))
+    strides = tuple(map(scope.value, container.strides))
+    return Location(name, (Expression(),) * rank, tuple(range(rank)), (1,) * rank, strides)
 
 
 def in_sdfg(sdfg: Sdfg, scope: Scope) -> Iterator[Access | Unread]:
@@ -119,8 +120,7 @@ def _in_steps(steps: Iterable[Block | Transition], scope: Scope, sdfg: Sdfg) -> 
             case Loop():
                 for text in step.texts:
                     yield from _in_text(text, scope)
-                for inside in _in_loop(step, scope):
-                    yield from _in_region(step, inside, sdfg)
+                yield from _in_region(step, _in_loop(step, scope), sdfg)
             case Region(kind="ControlFlowRegion"):
                 yield from _in_region(step, scope, sdfg)
             case Region():
@@ -155,18 +155,10 @@ def _in_text(text: str, scope: Scope) -> Iterator[Access | Unread]:
         yield unit.access(name, first, is_write=False)
 
 
-def _in_loop(loop: Loop, scope: Scope) -> Iterator[Scope]:
-    """The scope in all rounds of a loop. Of a loop that leaves out numbers, only the first round is known."""
+def _in_loop(loop: Loop, scope: Scope) -> Scope:
+    """The scope in all rounds of a loop."""
     found = conditions.loop(loop.init, loop.condition or "", loop.update, loop.variable, scope)
     inside = dataclasses.replace(scope, data=scope.data | {loop.variable})
     if found is None or loop.variable in names.assignments_in(loop) or loop.is_inverted:
-        yield inside.inside({loop.variable: (None, None)})
-        return
-    first, last, step = found
-    if abs(step) == 1:
-        yield inside.inside({loop.variable: (first, last)})
-        return
-    start = first if step > 0 else last
-    is_entered = Condition(first, "<", last + 1)
-    yield inside.when((is_entered,)).inside({loop.variable: (start, start)})
-    yield inside.inside({loop.variable: (None, None)})
+        return inside.inside({loop.variable: (None, None, 1)})
+    return inside.inside({loop.variable: found})

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from gtstub.signature.expressions import Expression, Extremum, difference, parse
+from gtstub.signature.expressions import Expression, Extremum, Operation, difference, parse
 from gtstub.signature.model import Claim, Condition, Follow, Relation, Use, relates
 
 
@@ -218,12 +218,20 @@ def at_once(condition: Condition) -> list[Expression]:
     whole = condition.right - condition.left
     if condition.relation != "<":
         return [whole]
-    found = []
-    for part in parts_of(whole, "min"):
-        # 0 < max(a, b) + c, where a + c is never above 0
-        above = [each for each in parts_of(part, "max") if not (each.is_constant and each.constant <= 0)]
-        found += parts_of(above[0], "min") if len(above) == 1 else [part]
-    return found
+    return _above_zero(whole)
+
+
+def _above_zero(value: Expression) -> list[Expression]:
+    """What must be above 0 if a value is: all parts of a minimum, a of max(a, 0), and a - 3 of int_floor(a, 2) - 1."""
+    parts = parts_of(value, "min")
+    if len(parts) > 1:
+        return [each for part in parts for each in _above_zero(part)]
+    above = [each for each in parts_of(value, "max") if not (each.is_constant and each.constant <= 0)]
+    made = above[0] if len(above) == 1 else value
+    match made.terms:
+        case ((Operation(which="int_floor", left=left) as atom, 1),) if atom.divisor and made.constant <= 0:
+            made = left + ((made.constant - 1) * atom.divisor + 1)
+    return [made] if made == value else _above_zero(made)
 
 
 def _of_difference(relation: Relation, difference_: Expression) -> Condition:

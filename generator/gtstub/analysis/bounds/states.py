@@ -106,10 +106,10 @@ class _Scopes:
         known = {name: value for name, value in dynamic.items() if value is not None}
         outer = outer.without(dynamic).knowing(known)
         outer = dataclasses.replace(outer, data=outer.data.union(entry.variables))
-        if entry.ranges.ends is None:
+        if entry.ranges.strided is None:
             return outer.without(entry.variables).in_doubt(LOOP)
-        ends = [(outer.value(first), outer.last(last)) for first, last in entry.ranges.ends]
-        return outer.inside(dict(zip(entry.variables, ends, strict=True)), is_parallel=is_outermost)
+        ranges = [(outer.value(first), outer.last(last), step) for first, last, step in entry.ranges.strided]
+        return outer.inside(dict(zip(entry.variables, ranges, strict=True)), is_parallel=is_outermost)
 
     def _with_views(self, entry: int | None, scope: Scope) -> Scope:
         containers = dict(scope.containers)
@@ -142,20 +142,22 @@ def _part(scope: Scope, name: str, subset: Subset | None, container: Container, 
     The location of a container that is a part of another one: a view, or an argument of a nested SDFG. `inner` gives
     the symbols in its descriptor their meaning. The axes of both correspond by their strides.
     """
-    whole, part = scope.containers.get(name), None if subset is None else subset.ends
+    whole, part = scope.containers.get(name), None if subset is None else subset.strided
     if whole is None or part is None or len(part) != len(whole.axes):
         return None
-    firsts = scope.values(first for first, _ in part)
+    firsts = scope.values(first for first, _, _ in part)
     if firsts is None:
         return None
     strides = tuple(map(inner.value, container.strides))
-    axes = _matched(container.shape, strides, whole.strides, part)
+    outer = tuple(None if each is None else each * step for each, (_, _, step) in zip(whole.strides, part, strict=True))
+    axes = _matched(container.shape, strides, outer, [first == last for first, last, _ in part])
     if axes is None or container.has_offset:
         return None
     return Location(
         whole.array,
         whole.index(firsts),
         tuple(None if axis is None else whole.axes[axis] for axis in axes),
+        tuple(1 if axis is None else whole.steps[axis] * part[axis][2] for axis in axes),
         strides,
         whole.sizes,
     )
@@ -165,13 +167,12 @@ def _matched(
     sizes: tuple[str, ...],
     strides: tuple[Expression | None, ...],
     outer: tuple[Expression | None, ...],
-    part: tuple[tuple[str, str], ...],
+    single: list[bool],
 ) -> list[int | None] | None:
     """
     The axis of the whole for each axis of a part. Each axis of more than one element needs one with the same stride,
-    and all axes that have none of the part's must have one element there.
+    and all axes that have none of the part's must have one element there, as `single` says.
     """
-    single = [first == last for first, last in part]
     if len(sizes) == len(outer):
         fits = (size == "1" or (a is not None and a == b) for size, a, b in zip(sizes, strides, outer, strict=True))
         return list(range(len(outer))) if all(fits) else None
