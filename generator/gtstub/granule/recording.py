@@ -272,12 +272,13 @@ class _Recorder:
 
 def _around_hooks(actions: Mapping[str, Sequence[Any]], layouts: Sequence[Layout]) -> Iterator[Any]:
     """Other arrays that hooks can reach, such as buffers of an exchange: these are restored, too."""
-    known: set[Layout | None] = {*layouts}
+    known: set[Layout | None] = set(layouts)
     for action in itertools.chain.from_iterable(actions.values()):
         if not isinstance(action, _host.BoundCall):
             function = action.function if isinstance(action, _host.Action) else action
             for _, array in reachable_arrays(function):
-                if (layout := layout_of(array)) not in known and array.flags.writeable:
+                layout = layout_of(array)
+                if array.flags.writeable and (layout is None or layout not in known):
                     known.add(layout)
                     yield array
 
