@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from gtstub._version import __version__
 
 if TYPE_CHECKING:
-    from gtstub._host import BoundCall, Program
+    from gtstub._host import BoundCall, Program, pool
     from gtstub.frameworks.dace.program import program
     from gtstub.frameworks.framework import compile  # noqa: A004  because gt4py uses this name
     from gtstub.granule.granule import Granule
@@ -48,6 +48,7 @@ __all__ = [
     "compile",
     "hand_over",
     "load",
+    "pool",
     "profile",
     "program",
     "stream",
@@ -66,6 +67,7 @@ _HOMES = {
     "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.framework",
     "hand_over": "gtstub.programs.handed_over",
+    "pool": "gtstub._host",
     "profile": "gtstub.profiling.report",
     "program": "gtstub.frameworks.dace.program",
     "stream": "gtstub.programs.streams",

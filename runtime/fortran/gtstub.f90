@@ -23,7 +23,7 @@ module gtstub
     public :: gts_start, gts_unbind, gts_set_scalar
     public :: gts_step_new, gts_step_find, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
     public :: gts_set_stream, gts_reset_stream
-    public :: gts_profile_begin, gts_profile_end
+    public :: gts_profile_begin, gts_profile_end, gts_pool_trim
     public :: gts_checks_begin, gts_checks_end
 
     ! A running profile.
@@ -120,6 +120,11 @@ module gtstub
             import
             type(c_ptr), value :: profile
             type(c_ptr) :: report
+        end function
+
+        function c_pool_trim() result(bytes) bind(c, name="gts_pool_trim")
+            import
+            integer(c_size_t) :: bytes
         end function
 
         function c_checks_begin(text) result(checks) bind(c, name="gts_checks_begin")
@@ -311,6 +316,18 @@ contains
         profile%handle = c_null_ptr
         report = f_string(text)
         call c_free(text)
+    end subroutine
+
+    ! ---- Memory ------------------------------------------------------------------------------------------------------
+
+    ! Gives the memory that SDFGs have freed, and that the process keeps for their next arrays, back to the system.
+    ! `bytes` is how many were kept.
+    subroutine gts_pool_trim(bytes)
+        integer(c_int64_t), intent(out), optional :: bytes
+        integer(c_int64_t) :: kept
+
+        kept = int(c_pool_trim(), c_int64_t)
+        if (present(bytes)) bytes = kept
     end subroutine
 
     ! ---- Debug checks ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/refuse.h"
 #include "program/observe.h"
+#include "program/pool.h"
 
 /* DaCe lays out external memory in multiples of this many bytes; CUDA's allocators guarantee the same. */
 #define WORKSPACE_ALIGNMENT 256
@@ -55,7 +56,9 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
         return -1;
     self->runtime->has_new_handle = true;
     const uint64_t begin = gts_clock_ns();
+    gts_pool_pause(true);
     __atomic_store_n(&self->sdfg, stub->init(self), __ATOMIC_RELAXED);
+    gts_pool_pause(false);
     gts_observe_span("init", stub->name, begin);
     if (self->sdfg == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,

@@ -10,6 +10,7 @@
 #include "base/table_copy.h"
 #include "gtstub/bound.h"
 #include "program/observe.h"
+#include "program/pool.h"
 
 #ifdef GTS_LINKED
 
@@ -117,6 +118,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
+    gts_pool_lend(library, stub->name);
     return find_gpu(self, library, path);
 }
 

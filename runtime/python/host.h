@@ -195,6 +195,7 @@ PyObject *gts_py_set_metrics(PyObject *self, PyObject *args, PyObject *keywords)
 int gts_py_read_metrics_level(gts_py_program *);
 /* Calls metrics.sample with a compute time; None, or NULL after an exception. */
 PyObject *gts_py_sample(gts_py_program *, double compute_time);
+PyObject *gts_py_pool(PyObject *module, PyObject *unused);
 PyObject *gts_py_begin_profile(PyObject *module, PyObject *unused);
 PyObject *gts_py_end_profile(PyObject *module, PyObject *profile);
 PyObject *gts_py_begin_checks(PyObject *module, PyObject *text);

@@ -93,6 +93,9 @@ static PyMethodDef FUNCTIONS[] = {
     {"end_profile", gts_py_end_profile, METH_O,
      "end_profile(profile, /)\n--\n\nWaits for the calls that are running, and returns the report of the profile as "
      "JSON."},
+    {"pool", gts_py_pool, METH_NOARGS,
+     "pool()\n--\n\nGives the memory that SDFGs have freed, and that the process keeps for their next arrays, back to "
+     "the system.\nReturns how many bytes were kept."},
     {"begin_checks", gts_py_begin_checks, METH_O,
      "begin_checks(text, /)\n--\n\nBegins to check all calls of programs; returns the checks for end_checks()."},
     {"end_checks", gts_py_end_checks, METH_O,

@@ -56,6 +56,11 @@ PyObject *gts_py_end_profile(PyObject *Py_UNUSED(module), PyObject *capsule)
     return text;
 }
 
+PyObject *gts_py_pool(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromSize_t(gts_pool_trim());
+}
+
 PyObject *gts_py_begin_checks(PyObject *Py_UNUSED(module), PyObject *text)
 {
     if (!PyUnicode_Check(text))

@@ -138,6 +138,24 @@ def test_life_of_a_handle(build: Build) -> None:
     build.run("life.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
 
 
+@plain
+def test_pool(build: Build) -> None:
+    build.run("pool.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
+
+
+@address
+def test_pool_with_sanitizers(build: Build) -> None:
+    """It is off unless it is asked for: a sanitizer shall see each array."""
+    programs = (*WHOLE, *PROG)
+    build.run("pool.c", *programs, stubs=["whole_stub.so", "prog_stub.so"], variables={"GTSTUB_POOL": "4GiB"})
+
+
+@thread
+def test_pool_does_not_race(build: Build) -> None:
+    programs = (*WHOLE, *PROG)
+    build.run("pool.c", *programs, stubs=["whole_stub.so", "prog_stub.so"], variables={"GTSTUB_POOL": "4GiB"})
+
+
 @address
 def test_threads(build: Build) -> None:
     build.run("threads.c", *WHOLE, stubs=["whole_stub.so"])

@@ -187,6 +187,7 @@ _RECORDING_HEAD = """\
 #include <unistd.h>
 
 #include "gtstub/complex.h"
+#include "gtstub/sdfg_memory.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -321,6 +322,7 @@ def recording_source(signature: SdfgSignature) -> str:
     functions = [
         f"""\
 EXPORT const char *const record_layout = {json.dumps(layout)};
+EXPORT gts_sdfg_memory *__gtstub_memory_{name};
 
 EXPORT void *__dace_init_{name}({_parameters((), init)})
 {{

@@ -278,6 +278,14 @@ GTS_EXPORT gts_profile *gts_profile_begin(void);
 GTS_EXPORT char *gts_profile_end(gts_profile *profile);
 
 /**
+ * Gives the memory that SDFGs have freed, and that the process keeps for their next arrays, back to the system
+ * (docs/memory.md). May be called at any time, in any thread.
+ *
+ * @return how many bytes were kept
+ */
+GTS_EXPORT size_t gts_pool_trim(void);
+
+/**
  * Debug checks of the values of fields, from gts_checks_begin() to gts_checks_end(), in all threads. A call that writes
  * a value which they refuse fails with GTS_RUNTIME_ERROR after its SDFG has run. A call with such a value in a field
  * that it only reads fails before its SDFG runs. With the check "bounds", a call that accesses memory outside of its

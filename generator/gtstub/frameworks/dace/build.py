@@ -25,7 +25,7 @@ from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
 from gtstub.cache.store import Cache
 from gtstub.errors import ToolchainError
-from gtstub.frameworks.dace import dace_config
+from gtstub.frameworks.dace import dace_config, pooled
 from gtstub.frameworks.dace.arguments import check_arguments
 from gtstub.frameworks.dace.build_caches import build_caches, no_build_caches
 from gtstub.frameworks.dace.dace_config import Setting
@@ -148,7 +148,7 @@ class Build:
             try:
                 if compiled is None:
                     caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
-                    with known_by(sdfg, stub.interface):
+                    with known_by(sdfg, stub.interface), pooled.linked():
                         made, library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
@@ -223,11 +223,12 @@ def _times_of_dace(begin: float, saved: Path) -> tuple[BuildStage, BuildStage]:
 
 @contextmanager
 def known_by(sdfg: dace.SDFG, digest: str) -> Iterator[None]:
-    """While an SDFG is compiled, its library gets the digest by which a stub knows it."""
+    """While an SDFG is compiled, its library gets the digest by which a stub knows it, and the memory of its arrays."""
     before = copy.deepcopy(sdfg.global_code)
     name = f"__gtstub_interface_{sdfg.name}"
     sdfg.append_global_code(
-        f'extern "C" {{\nextern const char {name}[];\nconst char {name}[] = "{digest}";\n}}\n', "frame"
+        f'extern "C" {{\nextern const char {name}[];\nconst char {name}[] = "{digest}";\n}}\n{pooled.code(sdfg.name)}',
+        "frame",
     )
     try:
         yield
