@@ -11,5 +11,8 @@ ABI = 9
 MAX_RANK = 6
 """GTS_MAX_RANK, the largest number of dimensions of a field."""
 
+POOLED_BYTES = 32768
+"""GTS_POOLED_BYTES. An array of an SDFG that has at least as many bytes comes from the pool."""
+
 SONAME = f"libgtstub.so.{ABI}"
 """The file name of the runtime library."""

@@ -21,6 +21,7 @@ typedef struct gts_call_times {
     gts_histogram whole; /* the sum of both */
     uint64_t gpu_count;  /* calls that were measured on a GPU; others failed there, or too many were pending */
     gts_histogram gpu;   /* from the first work on the stream to the end of the last */
+    gts_pool_use memory; /* that the SDFG has taken from the pool */
 } gts_call_times;
 
 /* The times of all calls of one program in one profile. */
@@ -63,6 +64,14 @@ static inline void gts_histogram_add(gts_histogram *histogram, uint64_t time)
     histogram->max = time > histogram->max ? time : histogram->max;
     histogram->total += time;
     ++histogram->bucket[gts_bucket(time)];
+}
+
+/* Adds what was taken from the pool between two moments. */
+static inline void gts_add_memory(gts_pool_use *to, gts_pool_use before, gts_pool_use after)
+{
+    to->arrays += after.arrays - before.arrays;
+    to->bytes += after.bytes - before.bytes;
+    to->ns += after.ns - before.ns;
 }
 
 /* Adds the times of `from` to a histogram. */

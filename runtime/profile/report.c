@@ -42,6 +42,12 @@ static void print_calls(FILE *out, const gts_call_times *times)
     print_histogram(out, "whole", &times->whole, times->count);
     if (times->gpu_count > 0)
         print_histogram(out, "gpu", &times->gpu, times->gpu_count);
+    if (times->memory.arrays > 0) {
+        (void)fprintf(out, ", \"memory\": {\"arrays\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"time\": ",
+                      times->memory.arrays, times->memory.bytes);
+        print_seconds(out, times->memory.ns);
+        (void)fputs("}", out);
+    }
     (void)fputs("}", out);
 }
 

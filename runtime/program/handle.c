@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/refuse.h"
 #include "program/observe.h"
-#include "program/pool.h"
 
 /* DaCe lays out external memory in multiples of this many bytes; CUDA's allocators guarantee the same. */
 #define WORKSPACE_ALIGNMENT 256

@@ -10,7 +10,6 @@
 #include "base/table_copy.h"
 #include "gtstub/bound.h"
 #include "program/observe.h"
-#include "program/pool.h"
 
 #ifdef GTS_LINKED
 
@@ -118,7 +117,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
-    gts_pool_lend(library, stub->name);
+    self->runtime->pool = gts_pool_lend(library, stub->name);
     return find_gpu(self, library, path);
 }
 

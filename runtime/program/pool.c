@@ -15,11 +15,13 @@
 #define _GNU_SOURCE
 #include "program/pool.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -260,12 +262,17 @@ static size_t read_limit(bool *is_set)
         return SIZE_MAX;
     if (strcmp(text, "off") == 0)
         return 0;
-    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    static const char prefixes[] = "KMGT";
     char *end = NULL;
-    const unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    for (unsigned int i = 0; end != NULL && i < sizeof units / sizeof *units; ++i)
-        if (strcmp(end, units[i]) == 0)
-            return number > SIZE_MAX >> 10 * i ? SIZE_MAX : (size_t)number << 10 * i;
+    const double number = *text >= '0' && *text <= '9' ? strtod(text, &end) : 0;
+    const char *const prefix = end == NULL || *end == '\0' ? NULL : strchr(prefixes, toupper((unsigned char)*end));
+    const char *const unit = prefix == NULL ? end : end + 1;
+    if (unit != NULL && (*unit == '\0' || strcasecmp(unit, "B") == 0 || strcasecmp(unit, "iB") == 0)) {
+        double bytes = number;
+        for (const char *each = prefixes; prefix != NULL && each <= prefix; ++each)
+            bytes *= strcasecmp(unit, "B") == 0 ? 1000 : 1024;
+        return bytes < (double)(SIZE_MAX / 2) ? (size_t)bytes : SIZE_MAX;
+    }
     (void)fprintf(stderr, "GTSTUB_POOL must be 'off' or a size such as '8GiB', but is '%s': the pool has no limit.\n",
                   text);
     return SIZE_MAX;
@@ -320,17 +327,33 @@ static memory *new_memory(void)
     return self;
 }
 
-void gts_pool_lend(void *library, const char *name)
+const gts_pool_use *gts_pool_lend(void *library, const char *name)
 {
     gts_sdfg_memory **variable; /* NULL if gtstub has not built the library */
     gts_library_find(library, "__gtstub_memory_", name, &variable);
-    if (variable == NULL || __atomic_load_n(variable, __ATOMIC_ACQUIRE) != NULL) /* maybe of another runtime */
-        return;
-    memory *const self = new_memory();
-    gts_sdfg_memory *expected = NULL;
-    if (self == NULL ||
-        !__atomic_compare_exchange_n(variable, &expected, &self->base, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        free(self);
+    if (variable == NULL)
+        return NULL;
+    gts_sdfg_memory *lent = __atomic_load_n(variable, __ATOMIC_ACQUIRE);
+    if (lent == NULL) {
+        memory *const made = new_memory();
+        if (made == NULL)
+            return NULL;
+        if (__atomic_compare_exchange_n(variable, &lent, &made->base, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            lent = &made->base;
+        else
+            free(made);
+    }
+    return lent->take == take ? &((memory *)lent)->use : NULL;
+}
+
+gts_pool_use gts_pool_taken(const gts_pool_use *use)
+{
+    if (use == NULL)
+        return (gts_pool_use){0};
+    (void)pthread_mutex_lock(&lock);
+    const gts_pool_use taken = *use;
+    (void)pthread_mutex_unlock(&lock);
+    return taken;
 }
 
 void gts_pool_pause(bool pause)

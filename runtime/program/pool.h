@@ -10,14 +10,20 @@
 /* What the SDFG of a library has taken from the pool. */
 typedef struct gts_pool_use {
     uint64_t arrays, bytes;
-    uint64_t ns; /* in which arrays were taken and given back while something observed calls */
+    uint64_t ns; /* in which arrays were taken and given back while gts_attention was not 0 */
 } gts_pool_use;
 
-/* Lends the pool to the SDFG of a library, which is from dlopen(), unless it has one. */
-void gts_pool_lend(void *library, const char *name);
+/*
+ * Lends the pool to the SDFG of a library, which is from dlopen(), unless it has one. Returns what it takes, or NULL if
+ * it takes nothing: gtstub has not built the library, another runtime lends its pool, or there is none.
+ */
+const gts_pool_use *gts_pool_lend(void *library, const char *name);
+
+/* What was taken until now, of a result of gts_pool_lend(); all 0 for NULL. */
+gts_pool_use gts_pool_taken(const gts_pool_use *use);
 
 /*
- * Whether SDFGs get arrays from `operator new[]` in this thread, as an SDFG does for those that its handle keeps: in the
- * pool, the arena of such an array would never be free for other programs.
+ * Whether SDFGs get no memory from the pool in this thread. While a handle is initialised they get none: the arena of an
+ * array that the handle keeps would never be free for other programs.
  */
 void gts_pool_pause(bool pause);

@@ -8,6 +8,7 @@
 #include "gtstub/host.h"
 #include "gtstub/linked.h"
 #include "program/gpu.h"
+#include "program/pool.h"
 
 struct gts_runtime {
     gts_function exit;       /* `__dace_exit_<name>` */
@@ -21,6 +22,7 @@ struct gts_runtime {
     gts_program *next;       /* in the list of loaded programs */
     const void *called_here; /* the thread of gts_stream_called_here(); NULL if there is none */
     const void *home;        /* &gts_attention of the runtime that loaded it: a process may have several runtimes */
+    const gts_pool_use *pool; /* NULL if its SDFG has no memory from the pool of this runtime */
     unsigned int pins;       /* visits of gts_loaded_visit() that are running: the program must not be freed */
     _Alignas(max_align_t) char observed[]; /* what observers know of the program: gts_observed() */
 };

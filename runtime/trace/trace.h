@@ -20,6 +20,7 @@ typedef struct gts_event {
     const char *name;
     uint32_t track; /* gts_this_track(), or that of gts_trace_track() */
     bool in_ns;
+    uint32_t kib, us; /* of a call: what its SDFG has taken from the pool, rounded up, and the time in which */
 } gts_event;
 
 /* The place of an event in the ring. */
@@ -41,7 +42,7 @@ static inline gts_event_place *gts_event_place_of(uint64_t number)
 
 /* For each member of an event. Each is stored and loaded whole, and not before the number of its place. */
 /* clang-format off */
-#define GTS_EACH_OF_EVENT(X) X(ticks), X(begin), X(end), X(kind), X(name), X(track), X(in_ns)
+#define GTS_EACH_OF_EVENT(X) X(ticks), X(begin), X(end), X(kind), X(name), X(track), X(in_ns), X(kib), X(us)
 /* clang-format on */
 
 /*

@@ -18,7 +18,7 @@
 typedef struct span {
     int64_t begin, end;
     const char *kind, *name;
-    uint32_t track;
+    uint32_t track, kib, us;
     size_t number; /* in the order in which they were added */
 } span;
 
@@ -38,6 +38,8 @@ static span *make_spans(const gts_event *events, size_t count, gts_moment first)
             .kind = event->kind,
             .name = event->name,
             .track = event->track,
+            .kib = event->kib,
+            .us = event->us,
             .number = i,
         };
     }
@@ -148,6 +150,8 @@ static void write_spans(FILE *out, const span *spans, size_t count, int64_t zero
         gts_json_text(out, each->kind);
         write_time(out, "ts", each->begin - zero);
         write_time(out, "dur", each->end - each->begin);
+        if (each->kib > 0)
+            (void)fprintf(out, ", \"args\": {\"memory\": \"%" PRIu32 " KiB in %" PRIu32 " µs\"}", each->kib, each->us);
         (void)fprintf(out, ", \"pid\": %ld, \"tid\": %" PRIu32 "}%s\n", (long)getpid(), each->track,
                       i + 1 == count ? "" : ",");
     }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gtstub.abi import ABI, MAX_RANK
+from gtstub.abi import ABI, MAX_RANK, POOLED_BYTES
 from gtstub.install import INCLUDE
 from gtstub.recorded.runtime import Array, Error
 from gtstub.signature.dtypes import DTYPES, NAMES, NUMBERS
@@ -30,7 +30,7 @@ def offsets(name: str) -> list[str]:
 
 def source() -> str:
     """A C program that prints all facts as JSON."""
-    facts = {"abi": "GTS_ABI", "max_rank": "GTS_MAX_RANK"}
+    facts = {"abi": "GTS_ABI", "max_rank": "GTS_MAX_RANK", "pooled_bytes": "GTS_POOLED_BYTES"}
     for dtype in DTYPES:
         facts |= {f"{dtype} number": f"GTS_{dtype.upper()}", f"{dtype} size": f"sizeof({NAMES[dtype].c})"}
     for name in TYPES:
@@ -44,6 +44,7 @@ def source() -> str:
 
 #include "gtstub/complex.h"
 #include "gtstub/gtstub.h"
+#include "gtstub/sdfg_memory.h"
 #include "gtstub/stub.h"
 
 int main(void)
@@ -70,7 +71,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> dic
 
 
 def test_numbers_of_the_binary_interface(facts: dict[str, int]) -> None:
-    assert (facts["abi"], facts["max_rank"]) == (ABI, MAX_RANK)
+    assert (facts["abi"], facts["max_rank"], facts["pooled_bytes"]) == (ABI, MAX_RANK, POOLED_BYTES)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from gtstub.abi import POOLED_BYTES
 from gtstub.analysis import expressions
 from gtstub.analysis.amounts import Held, peak, total
 from gtstub.analysis.assignments import Assignments
@@ -54,6 +55,11 @@ class Transient:
     bytes: int | None
     allocated: Allocation
     repeated: tuple[str, ...]
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether its memory comes from the pool of the process (docs/memory.md), as far as its size is known."""
+        return self.allocated == "call" and self.storage == "CPU_Heap" and (self.bytes or 0) >= POOLED_BYTES
 
 
 @dataclasses.dataclass(frozen=True)

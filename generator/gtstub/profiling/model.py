@@ -18,10 +18,23 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """
+    The arrays that the SDFG has taken from the pool (docs/memory.md) in all calls: how many, their bytes, and the
+    seconds in which they were taken and given back.
+    """
+
+    arrays: int
+    bytes: int
+    time: float
+
+
+@dataclass(frozen=True)
 class Calls:
     """
     The successful calls of one program, and their times. `whole` is `conversion` plus `sdfg` of each call. `gpu` is the
-    time of the work on a GPU, which begins in a call and may end after it; None for a program on the CPU.
+    time of the work on a GPU, which begins in a call and may end after it; None for a program on the CPU. `memory` is
+    None if its SDFG has taken none from the pool.
     """
 
     calls: int
@@ -29,6 +42,7 @@ class Calls:
     sdfg: Times
     whole: Times
     gpu: Times | None = None
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True)
@@ -176,4 +190,6 @@ def _calls(item: Mapping[str, Any] | None) -> Calls | None:
     if item is None:
         return None
     conversion, sdfg, whole = (Times(**item[part]) for part in ("conversion", "sdfg", "whole"))
-    return Calls(item["calls"], conversion, sdfg, whole, Times(**item["gpu"]) if "gpu" in item else None)
+    gpu = Times(**item["gpu"]) if "gpu" in item else None
+    memory = Memory(**item["memory"]) if "memory" in item else None
+    return Calls(item["calls"], conversion, sdfg, whole, gpu, memory)

@@ -56,6 +56,11 @@ def largest(entries: Sequence[EntryMemory]) -> Amount:
     return Amount(None if any(peak.bytes is None for peak in peaks) else most, most)
 
 
+def peaks_together(entries: Sequence[EntryMemory]) -> Amount:
+    """The sum of what each program holds at one time."""
+    return _sum([each.peak for each in entries])
+
+
 def kept_together(entries: Sequence[EntryMemory]) -> Amount:
     """The bytes that the handles of all entries keep."""
     return _sum([each.kept for each in entries])

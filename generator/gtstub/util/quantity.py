@@ -1,4 +1,4 @@
-"""Parses durations and sizes, as command lines and environment variables name them."""
+"""Durations and sizes, as command lines and environment variables name them, and as tables show them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ def duration(text: str) -> float:
 def size(text: str) -> float:
     """The bytes of a size such as '2GiB', in any case. Raises ValueError."""
     return _product(text, SIZES, "a size such as '2GiB'", str.lower)
+
+
+def as_size(count: float) -> str:
+    """A number of bytes with a unit, such as '12.5 MiB'."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if count >= SIZES[unit]:
+            return f"{count / SIZES[unit]:.1f} {unit}"
+    return f"{count:.0f} B"
 
 
 def _product(text: str, units: Mapping[str, int], kind: str, fold: Callable[[str], str] = str) -> float:

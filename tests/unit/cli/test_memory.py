@@ -78,6 +78,12 @@ def test_table(file: str) -> None:
     ]
 
 
+def test_large_arrays_of_a_call_are_pooled(file: str) -> None:
+    text = run("memory", file, "--set", "N=5000", "--set", "M=1").stdout
+    assert "The pool keeps the memory of 1 of these arrays, 40,000 bytes, for the next call.\n" in text
+    assert "pool" not in run("memory", file, "--set", "N=4095", "--set", "M=1").stdout
+
+
 def test_what_many_sizes_have_in_common_is_named_once() -> None:
     arrays = {name: transient("N*Max(0, vertical_end - vertical_start)") for name in "abcde"}
     whole = sdfg(state(*arrays), arrays=arrays, symbols=["N", "vertical_end", "vertical_start"])
@@ -209,7 +215,7 @@ def cache(entry: Entry) -> Path:
 
 def test_a_cache_has_a_row_for_each_entry_and_the_largest_is_first(cache: Path) -> None:
     done = run("memory", "--cache", str(cache), *SIZES)
-    head, first, *rest, largest, kept, unknown = [line for line in lines(done.stdout) if line]
+    head, first, *rest, largest, together, kept, unknown = [line for line in lines(done.stdout) if line]
     assert done.exit_code == 0
     assert head == "key static arguments in a call at one time allocations where kept missing"
     assert first == "prog 480 320 3 CPU_Heap 80"
@@ -219,7 +225,8 @@ def test_a_cache_has_a_row_for_each_entry_and_the_largest_is_first(cache: Path) 
         f"older ? ? 0 ? {reason}",
         f"torn ? ? 0 ? The cache entry '{cache / 'torn'}' lacks its file '{LIBRARY}'.",
     ]
-    assert largest == "The largest call holds at least 320 bytes at one time."
+    assert largest == "The largest call holds at least 320 bytes at one time, which the pool keeps for all programs."
+    assert together == "If each program kept its own, that would be at least 320 bytes."
     assert kept == "The handles of all entries together keep at least 80 bytes."
     assert unknown == "2 of 4 entries have sizes that are not known. '--size' and '--set' give values."
 

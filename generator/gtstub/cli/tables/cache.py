@@ -13,6 +13,7 @@ from gtstub.cache.names import compiled_in, described, told_apart
 from gtstub.cache.store import Cache, Nearest
 from gtstub.cache.wording import cut, sides, whole
 from gtstub.util.console import make_table, print_parts
+from gtstub.util.quantity import as_size
 
 
 def item_to_json(item: Item) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def print_items(cache: Cache, items: Sequence[Item]) -> None:
     told = told_apart(items)
     for item in items:
         used = _age(item.used) if item.layer == cache.root else ""
-        size, built = _size(item.bytes), _age(item.built)
+        size, built = as_size(item.bytes), _age(item.built)
         table.add_row(item.key, item.name, described(item, told), size, built, used, layers[item.layer], item.state)
     problems = "\n".join(item.problem for item in items if item.state == "broken")
     total = f"{_total(items)}."
@@ -46,7 +47,7 @@ def print_items(cache: Cache, items: Sequence[Item]) -> None:
 
 def print_item(item: Item) -> None:
     """Prints the ingredients of an entry, the values compiled into it, its files, and its requirements."""
-    head = f"'{item.path}', of program '{item.name}': {_size(item.bytes)}, {item.state}."
+    head = f"'{item.path}', of program '{item.name}': {as_size(item.bytes)}, {item.state}."
     manifest = item.manifest
     if manifest is None:
         print_parts(head, item.problem)
@@ -67,7 +68,7 @@ def print_item(item: Item) -> None:
 
 
 def print_removed(items: Sequence[Item], leftovers: int, dry_run: bool) -> None:
-    rows = ((item.key, _size(item.bytes), _age(item.used)) for item in items)
+    rows = ((item.key, as_size(item.bytes), _age(item.used)) for item in items)
     verb = "would be removed" if dry_run else "removed"
     total = f"{_total(items)}, {verb}."
     if leftovers:
@@ -98,14 +99,7 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
 
 
 def _total(items: Sequence[Item]) -> str:
-    return f"{len(items)} {'entry' if len(items) == 1 else 'entries'}, {_size(sum(item.bytes for item in items))}"
-
-
-def _size(count: float) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count:.0f} B"
+    return f"{len(items)} {'entry' if len(items) == 1 else 'entries'}, {as_size(sum(item.bytes for item in items))}"
 
 
 def _age(time: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gtstub.cache.wording import cut, whole
-from gtstub.report.memory import Amount, EntryMemory, kept_together, largest
+from gtstub.report.memory import Amount, EntryMemory, kept_together, largest, peaks_together
 from gtstub.util.console import make_table, print_parts
 
 
@@ -41,7 +41,8 @@ def _totals(entries: Sequence[EntryMemory]) -> Iterator[str]:
     if not entries:
         yield "The cache has no entry."
         return
-    yield f"The largest call holds {_bytes(largest(entries))} bytes at one time."
+    yield f"The largest call holds {_bytes(largest(entries))} bytes at one time, which the pool keeps for all programs."
+    yield f"If each program kept its own, that would be {_bytes(peaks_together(entries))} bytes."
     yield f"The handles of all entries together keep {_bytes(kept_together(entries))} bytes."
     if unknown := sum(each.call.bytes is None or each.kept.bytes is None for each in entries):
         yield f"{unknown} of {len(entries)} entries have sizes that are not known. '--size' and '--set' give values."
