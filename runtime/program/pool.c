@@ -222,19 +222,24 @@ static void *take_from(memory *self, size_t size)
     return found + 1;
 }
 
+/* The time now if something observes calls, else 0. */
+static uint64_t start_clock(void)
+{
+    return __atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0 ? 0 : gts_clock_ns();
+}
+
 static void *take(gts_sdfg_memory *base, size_t bytes)
 {
     memory *const self = (memory *)base;
     if (GTS_UNLIKELY(is_paused) || bytes >= arena_size)
         return NULL;
-    const bool is_timed = __atomic_load_n(&gts_attention, __ATOMIC_RELAXED) != 0;
-    const uint64_t begin = is_timed ? gts_clock_ns() : 0;
+    const uint64_t begin = start_clock();
     (void)pthread_mutex_lock(&lock);
     void *const taken = take_from(self, (bytes + 2 * sizeof(block) - 1) / sizeof(block) * sizeof(block));
     if (taken != NULL) {
         ++self->use.arrays;
         self->use.bytes += bytes;
-        self->use.ns += is_timed ? gts_clock_ns() - begin : 0;
+        self->use.ns += begin == 0 ? 0 : gts_clock_ns() - begin;
     }
     (void)pthread_mutex_unlock(&lock);
     return taken;
@@ -243,11 +248,10 @@ static void *take(gts_sdfg_memory *base, size_t bytes)
 static void give(gts_sdfg_memory *base, void *data)
 {
     memory *const self = (memory *)base;
-    const bool is_timed = __atomic_load_n(&gts_attention, __ATOMIC_RELAXED) != 0;
-    const uint64_t begin = is_timed ? gts_clock_ns() : 0;
+    const uint64_t begin = start_clock();
     (void)pthread_mutex_lock(&lock);
     release(&arenas[((uintptr_t)data - base->begin) / arena_size], (block *)data - 1);
-    self->use.ns += is_timed ? gts_clock_ns() - begin : 0;
+    self->use.ns += begin == 0 ? 0 : gts_clock_ns() - begin;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -318,32 +322,22 @@ static void reserve(void)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static memory *new_memory(void)
-{
-    (void)pthread_once(&once, reserve);
-    memory *const self = arena_size == 0 ? NULL : calloc(1, sizeof *self);
-    if (self != NULL)
-        self->base = (gts_sdfg_memory){take, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
-    return self;
-}
-
 const gts_pool_use *gts_pool_lend(void *library, const char *name)
 {
     gts_sdfg_memory **variable; /* NULL if gtstub has not built the library */
     gts_library_find(library, "__gtstub_memory_", name, &variable);
-    if (variable == NULL)
+    (void)pthread_once(&once, reserve);
+    if (variable == NULL || arena_size == 0)
         return NULL;
-    gts_sdfg_memory *lent = __atomic_load_n(variable, __ATOMIC_ACQUIRE);
-    if (lent == NULL) {
-        memory *const made = new_memory();
-        if (made == NULL)
-            return NULL;
-        if (__atomic_compare_exchange_n(variable, &lent, &made->base, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            lent = &made->base;
-        else
-            free(made);
+    (void)pthread_mutex_lock(&lock);
+    memory *const made = *variable == NULL ? calloc(1, sizeof *made) : NULL;
+    if (made != NULL) {
+        made->base = (gts_sdfg_memory){take, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
+        *variable = &made->base;
     }
-    return lent->take == take ? &((memory *)lent)->use : NULL;
+    const memory *const lent = (const memory *)*variable; /* maybe of another runtime */
+    (void)pthread_mutex_unlock(&lock);
+    return lent != NULL && lent->base.take == take ? &lent->use : NULL;
 }
 
 gts_pool_use gts_pool_taken(const gts_pool_use *use)
