@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from gtstub.recorded.archive import archives
+from tests.benchmarks.c_host import count_instructions
 from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, others, plain, thread
 from tests.support.calling_programs import CALLING, CallingProgram
 from tests.support.complex_programs import WAVES
@@ -154,6 +155,18 @@ def test_pool_with_sanitizers(build: Build) -> None:
 def test_pool_does_not_race(build: Build) -> None:
     programs = (*WHOLE, *PROG)
     build.run("pool.c", *programs, stubs=["whole_stub.so", "prog_stub.so"], variables={"GTSTUB_POOL": "4GiB"})
+
+
+@plain
+@pytest.mark.valgrind
+@needs("valgrind")
+def test_what_the_pool_costs(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two arrays are taken and given back, of sizes for which glibc does not ask the system each time."""
+    monkeypatch.setenv("GTSTUB_POOL", "1GiB")  # valgrind would see each array otherwise
+    program = build.executable(SOURCES / "pool_cost.c", "whole_stub.so")
+    monkeypatch.chdir(build.folder)
+    pool, malloc = (count_instructions(f"time_{way}", [program]) for way in ("pool", "malloc"))
+    assert 400 < pool < malloc
 
 
 @address

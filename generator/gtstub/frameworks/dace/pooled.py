@@ -34,6 +34,8 @@ __attribute__((visibility("hidden"))) void *__wrap_{NEW}(size_t bytes, size_t al
     void *data = nullptr;
     if (memory != nullptr && bytes >= GTS_POOLED_BYTES && alignment <= GTS_POOLED_ALIGNMENT)
         data = memory->take(memory, bytes);
+    if (alignment < sizeof(void *))
+        alignment = sizeof(void *);
     if (data == nullptr && posix_memalign(&data, alignment, bytes) != 0)
         throw std::bad_alloc();
     return data;
