@@ -80,8 +80,8 @@ def test_table(file: str) -> None:
 
 def test_large_arrays_of_a_call_are_pooled(file: str) -> None:
     text = run("memory", file, "--set", "N=5000", "--set", "M=1").stdout
-    assert "The pool keeps the memory of 1 of these arrays, 40,000 bytes, for the next call.\n" in text
-    assert "pool" not in run("memory", file, "--set", "N=4095", "--set", "M=1").stdout
+    assert "1 of these arrays are pooled: the process keeps their memory for the next call.\n" in text
+    assert "pooled" not in run("memory", file, "--set", "N=4095", "--set", "M=1").stdout
 
 
 def test_what_many_sizes_have_in_common_is_named_once() -> None:

@@ -51,10 +51,8 @@ def _summary(name: str, memory: Memory) -> Iterator[str]:
     for use in memory.uses:
         if use.allocated in _SENTENCES:
             yield f"{_SENTENCES[use.allocated]} {_bytes(use)}."
-    pooled = [each for each in memory.transients if each.is_pooled]
-    if pooled:
-        size = sum(each.bytes or 0 for each in pooled)
-        yield f"The pool keeps the memory of {len(pooled)} of these arrays, {size:,} bytes, for the next call."
+    if pooled := sum(each.is_pooled for each in memory.transients):
+        yield f"{pooled} of these arrays are pooled: the process keeps their memory for the next call."
     if memory.unknown:
         yield f"Not known: {', '.join(f"'{symbol}'" for symbol in memory.unknown)}. '--set' gives them values."
 
