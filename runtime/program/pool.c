@@ -290,6 +290,17 @@ static bool is_watched(void)
            (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL);
 }
 
+/* While a process forks, no thread changes the blocks: the child gets whole lists. */
+static void before_fork(void)
+{
+    (void)pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void) /* in the parent; GTS_LOCK() frees the lock of the child */
+{
+    (void)pthread_mutex_unlock(&lock);
+}
+
 /*
  * Reserves addresses: for each arena as many as the machine has memory, or less if the process may not have so many.
  * What is reserved takes no memory, and is not accessible.
@@ -318,6 +329,7 @@ static void reserve(void)
     for (unsigned int i = 0; i < ARENAS; ++i)
         arenas[i].begin = arenas[i].top = arenas[i].accessible = begin + i * size;
     arena_size = size;
+    (void)pthread_atfork(before_fork, after_fork, NULL);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,8 +1,7 @@
 /* The memory that SDFGs free and take again: no two arrays share a byte, and nothing grows without end. */
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gtstub/sdfg_memory.h"
 #include "harness.h"
@@ -168,8 +167,30 @@ static void test_threads(gts_sdfg_memory *one, gts_sdfg_memory *other)
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-int main(void)
+/* ---- Forks ----------------------------------------------------------------------------------------------------- */
+
+/* Another thread takes and gives memory while this one forks: the child has whole lists. */
+static void test_forks(gts_sdfg_memory *one, gts_sdfg_memory *other)
 {
+    worker busy = {one, 7, 0};
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, churn, &busy) == 0);
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            worker own = {other, (uint64_t)i + 1, (UINT64_C(1) << 28) - (UINT64_C(1) << 24)};
+            (void)churn(&own);
+            _exit(0);
+        }
+        int status = -1;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
     gts_program *whole = load("./whole_stub.so", "./libwhole.so"), *prog = load("./prog_stub.so", "./libprog.so");
     gts_sdfg_memory *const one = memory_of("./libwhole.so", "__gtstub_memory_whole");
     gts_sdfg_memory *const other = memory_of("./libprog.so", "__gtstub_memory_prog");
@@ -178,6 +199,8 @@ int main(void)
     test_trim_beside_arrays(one);
     test_growth(one);
     test_threads(one, other);
+    if (argc > 5) /* ThreadSanitizer cannot follow it */
+        test_forks(one, other);
     gts_close(&whole);
     gts_close(&prog);
     return 0;

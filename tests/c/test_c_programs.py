@@ -141,7 +141,7 @@ def test_life_of_a_handle(build: Build) -> None:
 
 @plain
 def test_pool(build: Build) -> None:
-    build.run("pool.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
+    build.run("pool.c", *WHOLE, *PROG, "and forks", stubs=["whole_stub.so", "prog_stub.so"])
 
 
 @address
