@@ -40,6 +40,7 @@ typedef struct block {
     _Alignas(GTS_POOLED_ALIGNMENT) size_t size; /* bytes, with the head; a multiple of the alignment */
     struct block *before;                       /* the block that ends where this one begins; NULL: the first one */
     struct block *next, **link;                 /* of the list of free blocks; link is NULL in use */
+    bool is_clean;                              /* free, and trimmed since it became free */
 } block;
 
 _Static_assert(sizeof(block) == GTS_POOLED_ALIGNMENT, "memory behind a head must be aligned");
@@ -53,6 +54,7 @@ _Static_assert(sizeof(block) == GTS_POOLED_ALIGNMENT, "memory behind a head must
 typedef struct arena {
     char *begin;       /* of the first block */
     char *top;         /* end of the last block, which is in use */
+    char *reached;     /* the farthest end since the arena was trimmed */
     char *accessible;  /* end of the part that may be accessed; what follows has no memory */
     block *last;       /* NULL if there is none */
     size_t used;       /* bytes of the blocks in use */
@@ -135,6 +137,7 @@ static void split(arena *in, block *self, size_t size)
     block *const second = after(self);
     second->size = rest;
     second->before = self;
+    second->is_clean = self->is_clean;
     after(second)->before = second; /* there is one: no free block is the last one */
     add_free(in, second);
 }
@@ -163,6 +166,8 @@ static block *append(arena *in, size_t size)
     self->link = NULL;
     in->last = self;
     in->top += size;
+    if (in->top > in->reached)
+        in->reached = in->top;
     return self;
 }
 
@@ -185,6 +190,7 @@ static void release(arena *in, block *self)
         in->last = self->before;
     } else {
         after(self)->before = self;
+        self->is_clean = false;
         add_free(in, self);
     }
 }
@@ -302,6 +308,17 @@ static void after_fork(void) /* in the parent; GTS_LOCK() frees the lock of the 
 }
 
 /*
+ * Keeps the library that contains this runtime: a host may close a plugin, but libraries of SDFGs stay, and call these
+ * functions.
+ */
+static void stay_loaded(void)
+{
+    Dl_info here;
+    if (dladdr(&lock, &here) != 0)
+        (void)dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* fails for an executable */
+}
+
+/*
  * Reserves addresses: for each arena as many as the machine has memory, or less if the process may not have so many.
  * What is reserved takes no memory, and is not accessible.
  */
@@ -327,9 +344,10 @@ static void reserve(void)
     size *= 2;
     begin += -(uintptr_t)begin % STEP;
     for (unsigned int i = 0; i < ARENAS; ++i)
-        arenas[i].begin = arenas[i].top = arenas[i].accessible = begin + i * size;
+        arenas[i].begin = arenas[i].top = arenas[i].reached = arenas[i].accessible = begin + i * size;
     arena_size = size;
     (void)pthread_atfork(before_fork, after_fork, NULL);
+    stay_loaded();
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -341,15 +359,18 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
     (void)pthread_once(&once, reserve);
     if (variable == NULL || arena_size == 0)
         return NULL;
-    (void)pthread_mutex_lock(&lock);
-    memory *const made = *variable == NULL ? calloc(1, sizeof *made) : NULL;
-    if (made != NULL) {
+    gts_sdfg_memory *lent = __atomic_load_n(variable, __ATOMIC_RELAXED); /* maybe by another runtime */
+    if (lent == NULL) {
+        memory *const made = calloc(1, sizeof *made);
+        if (made == NULL)
+            return NULL;
         made->base = (gts_sdfg_memory){take, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
-        *variable = &made->base;
+        if (__atomic_compare_exchange_n(variable, &lent, &made->base, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            lent = &made->base;
+        else
+            free(made);
     }
-    const memory *const lent = (const memory *)*variable; /* maybe of another runtime */
-    (void)pthread_mutex_unlock(&lock);
-    return lent != NULL && lent->base.take == take ? &lent->use : NULL;
+    return lent->take == take ? &((const memory *)lent)->use : NULL;
 }
 
 gts_pool_use gts_pool_taken(const gts_pool_use *use)
@@ -379,31 +400,35 @@ static void give_back(char *begin, char *end)
         (void)madvise(begin, (size_t)(end - begin), MADV_DONTNEED);
 }
 
-static void trim(arena *in)
+/* Returns how many bytes the arena has kept. */
+static size_t trim(arena *in)
 {
+    size_t kept = (size_t)(in->reached - in->top);
     for (unsigned int class = 0; class < CLASSES; ++class)
-        for (block *each = in->free[class]; each != NULL; each = each->next)
+        for (block *each = in->free[class]; each != NULL; each = each->next) {
+            kept += each->is_clean ? 0 : each->size;
+            each->is_clean = true;
             give_back((char *)(each + 1), (char *)after(each));
+        }
     char *const end = in->top + -(uintptr_t)in->top % STEP;
     give_back(in->top, end);
-    if (end >= in->accessible)
-        return;
+    in->reached = in->top;
     const size_t bytes = (size_t)(in->accessible - end);
     /* Mapped anew, the addresses have no memory, and are not accessible. */
-    if (mmap(end, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-        return;
-    in->accessible = end;
-    accessible -= bytes;
+    if (bytes > 0 &&
+        mmap(end, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED) {
+        in->accessible = end;
+        accessible -= bytes;
+    }
+    return kept;
 }
 
 size_t gts_pool_trim(void)
 {
     size_t kept = 0;
     (void)pthread_mutex_lock(&lock);
-    for (arena *each = arenas; each < arenas + ARENAS; ++each) {
-        kept += (size_t)(each->accessible - each->begin) - each->used;
-        trim(each);
-    }
+    for (arena *each = arenas; each < arenas + ARENAS; ++each)
+        kept += trim(each);
     (void)pthread_mutex_unlock(&lock);
     return kept;
 }

@@ -28,7 +28,7 @@ extern "C" {{
 DACE_EXPORTED gts_sdfg_memory *VARIABLE;
 gts_sdfg_memory *VARIABLE = nullptr;
 
-__attribute__((visibility("hidden"))) void *__wrap_{NEW}(size_t bytes, size_t alignment)
+__attribute__((visibility("hidden"), used)) void *__wrap_{NEW}(size_t bytes, size_t alignment)
 {{
     gts_sdfg_memory *const memory = VARIABLE;
     void *data = nullptr;
@@ -41,7 +41,7 @@ __attribute__((visibility("hidden"))) void *__wrap_{NEW}(size_t bytes, size_t al
     return data;
 }}
 
-__attribute__((visibility("hidden"))) void __wrap_{DELETE}(void *data, size_t)
+__attribute__((visibility("hidden"), used)) void __wrap_{DELETE}(void *data, size_t)
 {{
     gts_sdfg_memory *const memory = VARIABLE;
     if (memory != nullptr && reinterpret_cast<uintptr_t>(data) - memory->begin < memory->size)
