@@ -240,6 +240,13 @@ def current() -> Ranks:
         return _chosen
 
 
+def is_parallel() -> bool:
+    """Whether there are several ranks. They can still change."""
+    with _choosing:
+        ranks = _chosen
+    return (ranks or from_environment(os.environ)).size > 1
+
+
 def use_ranks(ranks: Ranks) -> None:
     """Sets the ranks of this process. Raises RanksError for other ranks after a program was compiled."""
     global _chosen

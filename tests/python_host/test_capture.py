@@ -150,8 +150,8 @@ def test_a_capture_does_not_end_in_the_child_of_a_fork(tmp_path: Path, toolchain
 
 
 def test_read_only_memory_that_changes_is_found(model: Model) -> None:
-    fixed = model.x.view()
-    fixed.flags.writeable = False
+    memory = bytearray(model.x.tobytes())
+    model.x, fixed = np.frombuffer(memory), np.frombuffer(memoryview(memory).toreadonly())
 
     def run() -> None:
         model.x += 1.0

@@ -140,7 +140,8 @@ def test_time_levels_that_the_method_exchanges(model: Model) -> None:
         gtstub.capture(run, name="run")
     assert str(caught.value) == (
         "Step 'run' cannot be captured: argument 'x' of program 'scale' (position 1) was another array of the step in "
-        "the second call of the method, which exchanges them: capture each order, or leave this to step.swap()."
+        "the second call of the method. If the method exchanges the two, as time levels, capture each order, or leave "
+        "this to step.swap(). If its first call has a branch of its own, call it once before the capture."
     )
 
 
@@ -184,7 +185,10 @@ def test_names_of_arrays() -> None:
 
     assert [name for name, _ in reachable_arrays(functools.partial(function, c))] == ["argument 1", "a", "y"]
     assert list(reachable_arrays(print)) == []
-    loop: list[Any] = [np.array(["text"]), np.zeros(1, object), np.float64(1.0)]
+    inner = np.zeros(1)
+    objects = np.array([None, inner, 1.0], object)
+    loop: list[Any] = [np.float64(1.0), objects, np.array(["text"]), np.zeros(1, "M8[s]"), np.zeros(2, "V0")]
     loop.append(loop)
-    assert list(reachable_arrays(lambda: loop)) == []
+    names = [name for name, _ in reachable_arrays(lambda: loop)]
+    assert names == ["loop[1]", "loop[2]", "loop[3]", "loop[1].flat[1]"]
     unset = None

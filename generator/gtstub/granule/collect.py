@@ -90,13 +90,14 @@ def collect(
     scalars: Mapping[str, str],
     hooks: Mapping[str, Callable[..., object]],
     kept: Mapping[str, Layout],
+    names_of_kept: Set[str] = frozenset(),
 ) -> Collected:
     """
     The granule of steps. `arguments` are the arrays that the host passes; those of `names` must be in a step, others
     may be. `scalars` are the arguments of programs that the host passes, by its names. `kept` names arrays that the
-    granule keeps. Raises GranuleError.
+    granule keeps; those of `names_of_kept` must be in a step, also as sections alone. Raises GranuleError.
     """
-    return _Collector(name, names, arguments, scalars, hooks).collect(steps, kept)
+    return _Collector(name, names, arguments, scalars, hooks).collect(steps, kept, names_of_kept)
 
 
 class _Collector:
@@ -118,10 +119,13 @@ class _Collector:
         self._arrays: list[_Array] = []
         self._fixed: dict[str, str] = {}
 
-    def collect(self, steps: Mapping[str, _host.Step], kept: Mapping[str, Layout]) -> Collected:
+    def collect(
+        self, steps: Mapping[str, _host.Step], kept: Mapping[str, Layout], names_of_kept: Set[str]
+    ) -> Collected:
         found = self._read_layouts(steps)
         self._add_arguments(found)
         check_names(self._name, steps, self._hooks, [array.name for array in self._arrays])
+        self._add_named_kept(found, {name: layout for name, layout in kept.items() if name in names_of_kept})
         self._add_kept(found)
         made = tuple(self._step(name, step) for name, step in steps.items())
         self._check_tables(made)
@@ -169,6 +173,30 @@ class _Collector:
                     )
             self._arrays.append(_Array(layout, name, is_argument=True))
 
+    def _add_named_kept(self, found: Mapping[Layout, _Place], kept: Mapping[str, Layout]) -> None:
+        """Adds what the user has named, also if steps have sections of it alone."""
+        for name, layout in kept.items():
+            refusal = f"Array '{name}' in 'kept' of granule '{self._name}'"
+            inside = [each for each in found if layout.overlaps(each)]
+            if not inside:
+                raise GranuleError(
+                    f"{refusal} is in no step: pass it as an argument if the host needs it, or to a hook as a whole."
+                )
+            if self._find(layout) is not None:
+                continue  # an argument, or named twice
+            for other in self._arrays:
+                if layout.overlaps(other.layout):
+                    raise GranuleError(
+                        f"{refusal} shares memory with array '{other.name}': name one array, the larger one."
+                    )
+            larger = next((each for each in inside if each != layout and section_of(each, layout) is None), None)
+            if larger is not None:
+                raise GranuleError(
+                    f"{refusal} shares memory with an array of shape {larger.shape} that a step has, and that is no "
+                    f"section of it: name that one, or the array that has both."
+                )
+            self._arrays.append(_Array(layout, name))
+
     def _add_kept(self, found: Mapping[Layout, _Place]) -> None:
         """Adds the arrays that are no argument, the largest first, because others may be sections of them."""
         for layout, place in sorted(found.items(), key=lambda each: (-each[0].bytes, -math.prod(each[0].shape))):
@@ -199,7 +227,7 @@ class _Collector:
     def _name_kept(self, kept: Mapping[str, Layout]) -> None:
         names = Names(array.name for array in self._arrays if array.is_argument)
         given = {layout: name for name, layout in kept.items()}
-        unnamed = [array for array in self._arrays if not array.name]
+        unnamed = [array for array in self._arrays if not array.is_argument]
         for array in sorted(unnamed, key=lambda array: array.layout not in given):  # What the user names comes first.
             program, argument = array.uses[0]
             chosen = [given[array.layout]] if array.layout in given else []

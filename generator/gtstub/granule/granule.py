@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ class Granule:
     object whose attributes are arrays, names some of them; the others are called as an argument of a program.
 
     A kept array that each step overwrites before it reads it is a temporary, and begins as zero, unless it is itself a
-    value of the mapping `kept`. This is for an array that the host looks at or swaps before it runs a step.
+    value of the mapping `kept`. This is for an array that the host looks at or swaps before it runs a step. Such a
+    value must be in a step, as a whole or by its sections.
 
     `scalars` are the scalars that the host passes to the steps, by their names in the programs; a mapping gives them
     names of their own. Others are constant.
@@ -106,11 +107,14 @@ class Granule:
 
     def _named(self) -> set[Layout]:
         """The arrays that are values of the mapping `kept`."""
-        values = self._kept.values() if isinstance(self._kept, Mapping) else ()
-        return {layout for value in values if (layout := layout_of(value)) is not None}
+        return {layout for _, value in self._named_values() if (layout := layout_of(value)) is not None}
+
+    def _named_values(self) -> Iterable[tuple[str, Any]]:
+        return self._kept.items() if isinstance(self._kept, Mapping) else ()
 
     def _collect(self) -> Collected:
         """Reads the steps anew, because arrays may have been swapped."""
         arguments = named_arrays(self._arguments, self.name, "argument")
         kept = {} if self._kept is None else arrays_of(self._kept)
-        return collect(self.name, self._steps, set(self._arguments), arguments, self._scalars, self._hooks, kept)
+        named = {name.lstrip("_") for name, value in self._named_values() if layout_of(value) is not None}
+        return collect(self.name, self._steps, set(self._arguments), arguments, self._scalars, self._hooks, kept, named)

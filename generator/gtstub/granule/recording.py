@@ -25,8 +25,9 @@ from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.naming import layout_of
 from gtstub.programs.layout import Layout
 from gtstub.programs.reachable import reachable_arrays
+from gtstub.programs.state import State
 from gtstub.util.bits import differences, digest, first_difference
-from gtstub.util.perturbed import can_change, hidden, perturb
+from gtstub.util.perturbed import can_change, hidden, perturb, writable
 
 VALUES, DIGESTS = "capture.npz", "capture.json"
 
@@ -68,16 +69,18 @@ def record(
     values of all arrays, or else of those that steps write. What does the same whatever these values are shows only so.
     `actions` are those of the steps, flat.
 
-    Afterwards the arrays are as they are now, and so are those that hooks reach.
+    Afterwards the arrays are as they are now, and so are the arrays, attributes, lists and mappings that hooks reach.
 
     With `temporaries`, each step then runs again with zeros in them, as in the granule. The digests are those after
     this. Raises GranuleError if another array is not as before, or if a hook changes an array that it does not get.
     """
     recorder = _Recorder(description, layouts, temporaries)
+    state = State(_hooks_of(actions))
     around = [(array, array.copy()) for array in _around_hooks(actions, layouts)]
     try:
         runs = {step.name: recorder.run(step, actions[step.name]) for step in description.steps}
     finally:
+        state.restore()
         for array, before in around:
             array[...] = before
         recorder.restore()
@@ -273,14 +276,18 @@ class _Recorder:
 def _around_hooks(actions: Mapping[str, Sequence[Any]], layouts: Sequence[Layout]) -> Iterator[Any]:
     """Other arrays that hooks can reach, such as buffers of an exchange: these are restored, too."""
     known: set[Layout | None] = set(layouts)
+    for function in _hooks_of(actions):
+        for _, array in reachable_arrays(function):
+            layout = layout_of(array)
+            if array.flags.writeable and (layout is None or layout not in known):
+                known.add(layout)
+                yield array
+
+
+def _hooks_of(actions: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
     for action in itertools.chain.from_iterable(actions.values()):
         if not isinstance(action, _host.BoundCall):
-            function = action.function if isinstance(action, _host.Action) else action
-            for _, array in reachable_arrays(function):
-                layout = layout_of(array)
-                if array.flags.writeable and (layout is None or layout not in known):
-                    known.add(layout)
-                    yield array
+            yield action.function if isinstance(action, _host.Action) else action
 
 
 def _with_limit(run: Run, text: str) -> Run:
@@ -291,7 +298,7 @@ def _fixed_arrays(action: Any) -> Iterator[Layout]:
     """The arrays of an action that cannot be written."""
     values = action.arguments.values() if isinstance(action, _host.BoundCall) else getattr(action, "arrays", ())
     for value in values:
-        array = getattr(value, "ndarray", value)
+        array = writable(getattr(value, "ndarray", value))
         if isinstance(array, np.ndarray) and not array.flags.writeable and (layout := layout_of(array)) is not None:
             yield layout
 

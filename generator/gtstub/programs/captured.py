@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gtstub import _host
+from gtstub import _host, ranks
 from gtstub.errors import CaptureError, CaptureWarning, reason
 from gtstub.programs.reachable import reachable_arrays
+from gtstub.programs.state import State
 from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
 from gtstub.util.callables import title
-from gtstub.util.perturbed import can_change, hidden, perturb
+from gtstub.util.perturbed import can_change, hidden, perturb, writable
 
 type Look = Callable[[int], object]
 """Is called before each action that is captured, with the number of those before it."""
@@ -37,7 +39,10 @@ def check_captured(name: str, actions: Sequence[Action]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Field:
-    """An array of a step, whether an action may write it, and the place, for messages, that did so last."""
+    """
+    An array of a step, whether an action may write it, and the place, for messages, that did so last. `array` can be
+    written if its memory can, also if `value` is a read-only view of it.
+    """
 
     place: str
     value: Any
@@ -55,13 +60,19 @@ def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]
     once, and `run_again` captures it again. Both begin with the arrays as they are now, and then with slightly other
     values in them: what a method changes besides its programs may have the same values in each call. If this cannot be
     tried, a CaptureWarning says why. Another one names arrays that the method changes, and that no program gets.
-    Afterwards all these arrays are as they are now.
+    Afterwards all these arrays are as they are now, and so are the attributes, lists and mappings that the method
+    reaches.
+
+    In a parallel run, all ranks call the method and run the step equally often, also after an error: both communicate.
     """
     fields = _fields(step)
     verification = _Verification(step, fields, run_again, method)
     try:
         verification.compare()
         limits = verification.compare_perturbed()
+    except Exception:
+        verification.keep_pace(RUNS)
+        raise
     finally:
         verification.restore()
     if limits:
@@ -73,6 +84,22 @@ def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]
             CaptureWarning,
             stacklevel=3,
         )
+
+
+def run_as_others(step: _host.Step, method: Callable[[], object]) -> None:
+    """In a parallel run, does what other ranks do to verify a step. On this one its first capture was refused."""
+    if not ranks.is_parallel():
+        return
+    with contextlib.suppress(CaptureError):  # of arrays that cannot be copied; the first error counts
+        verification = _Verification(step, _fields(step), lambda _: step, method)
+        try:
+            verification.keep_pace(RUNS)
+        finally:
+            verification.restore()
+
+
+RUNS = 6
+"""Of a method and its step, in turn, by which each rank of a parallel run verifies the step."""
 
 
 class _Verification:
@@ -89,6 +116,9 @@ class _Verification:
         self._fields = fields
         self._run_again = run_again
         self._method = method
+        self._is_parallel = ranks.is_parallel()
+        self._runs = 0
+        self._state = State([method])
         self._reachable = dict(reachable_arrays(method))
         self._around = _around(fields, self._reachable)
         self._before = [field.array.copy() for field in fields]
@@ -98,6 +128,7 @@ class _Verification:
         """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
+        self._state.restore()
         for name, before in self._before_around.items():
             self._around[name][...] = before
         _restore(self._fields, self._before)
@@ -109,9 +140,10 @@ class _Verification:
             raise CaptureError(f"Step '{self._step.__name__}' cannot be captured: {unlike}.")
         for field, array in zip(self._fields, self._before, strict=True):
             _check_restorable(self._step.__name__, field, array)
+        replaced = self._find_replaced()
         self._compare_step(())
         self._hidden = self._find_hidden()
-        self._find_replaced()
+        self.lost = self.lost or replaced
 
     def compare_perturbed(self) -> list[str]:
         """
@@ -122,16 +154,34 @@ class _Verification:
         return [*filter(None, [self._compare_with_others()]), *self._hidden]
 
     def _compare_with_others(self) -> str | None:
-        arrays = [field for field in self._fields if field.can_change]
+        arrays = [*(field for field in self._fields if field.can_change), *self._behind_read_only()]
         written = [field for field in arrays if any(_may_share(field, each) for each in self._fields if each.written)]
-        why = self._compare_with(arrays) if arrays else "it writes no array of floating-point numbers"
-        if why is None:
+        nothing = "it writes no array of floating-point numbers"
+        why = self._compare_with(arrays) if arrays or self._is_parallel else nothing
+        if why is None and not self._is_parallel:
             return None
-        if 0 < len(written) < len(arrays) and self._compare_with(written) is None:
-            return f"with other values only in arrays that its programs write: {why}"
+        if self._is_parallel or 0 < len(written) < len(arrays):
+            less = self._compare_with(written)
+            if arrays and why is None:
+                return None
+            if written and less is None:
+                return f"with other values only in arrays that its programs write: {why}"
+        why = why if arrays else nothing
         return f"only with the values that its arrays have now: {why}"
 
+    def _behind_read_only(self) -> list[_Field]:
+        """Other arrays that the method can reach, and by which it can write what programs get read-only."""
+        fixed = [field for field in self._fields if can_change(field.array) and not _is_writable(field.array)]
+        around = [_Field(f"array '{name}'", array, array, False) for name, array in self._around.items()]
+        return [each for each in around if each.can_change and any(_may_share(each, field) for field in fixed)]
+
     def _compare_with(self, changed: Sequence[_Field]) -> str | None:
+        try:
+            return self._compare_run(changed)
+        finally:
+            self.keep_pace(self._runs + self._runs % 2)
+
+    def _compare_run(self, changed: Sequence[_Field]) -> str | None:
         try:
             unlike = self._run_method(changed)
         except Exception as error:  # of the method, which need not accept any values
@@ -151,11 +201,12 @@ class _Verification:
         self._hidden = self._find_hidden()
         return None
 
-    def _find_replaced(self) -> None:
-        """Finds a name at which each call of the method puts another array."""
+    def _find_replaced(self) -> str:
+        """A name at which the call of the method that has just ended has put another array; empty if there is none."""
         for name, array in reachable_arrays(self._method):
-            if name in self._reachable and _layout(array) != _layout(self._reachable[name]) and not self.lost:
-                self.lost = f"'{name}', which is another array after each call"
+            if name in self._reachable and _layout(array) != _layout(self._reachable[name]):
+                return f"'{name}', which is another array after each call"
+        return ""
 
     def _find_hidden(self) -> list[str]:
         """The first array that the last run has left so that a comparison says little about it."""
@@ -167,6 +218,7 @@ class _Verification:
     def _run_method(self, changed: Sequence[_Field]) -> str | None:
         """Runs the method. Returns how its programs and arguments are unlike those of the step."""
         self._begin(changed)
+        self._runs += 1
         return _unlike(self._step, self._run_again(None))
 
     def _compare_step(self, changed: Sequence[_Field]) -> None:
@@ -174,12 +226,15 @@ class _Verification:
         expected = [field.array.copy() for field in self._fields]
         expected_around = {name: array.copy() for name, array in self._around.items()}
         self._begin(changed)
+        self._runs += 1
         self._step()
         refusals = (_difference_at_end(field, array) for field, array in zip(self._fields, expected, strict=True))
         refusal = next(filter(None, refusals), None)
         if refusal is not None:
             del expected
-            change = _find_change(self._step, self._fields, lambda: self._begin(changed), self._run_again)
+            change = None
+            if not self._is_parallel:  # The other ranks may have found nothing.
+                change = _find_change(self._step, self._fields, lambda: self._begin(changed), self._run_again)
             where = " if its arrays begin with slightly other values" if changed else ""
             raise CaptureError(
                 f"Step '{self._step.__name__}' does not do what the method does{where}: {change or refusal}"
@@ -188,6 +243,14 @@ class _Verification:
             found = first_difference(self._around[name], array)
             if found is not None and not self.lost:
                 self.lost = f"array '{name}', which no program gets as a whole, at {found.elements}"
+
+    def keep_pace(self, runs: int) -> None:
+        """In a parallel run, does those runs of the method and the step, in turn, that this rank has left out."""
+        while self._is_parallel and self._runs < runs:
+            self._begin(())
+            self._runs += 1
+            with contextlib.suppress(Exception):  # The error is known that has ended the verification.
+                (self._method if self._runs % 2 else self._step)()
 
     def _begin(self, changed: Sequence[_Field]) -> None:
         """Gives all arrays the values of now, and slightly other ones to those of `changed`: always the same."""
@@ -254,13 +317,13 @@ def _fields(step: _host.Step) -> Sequence[_Field]:
                     f"call. The step keeps the memory of the call."
                 )
             if array is not None and (id(value) not in found or written):
-                found[id(value)] = _Field(place, value, array, written)
+                found[id(value)] = _Field(place, value, writable(array), written)
     return list(found.values())
 
 
 def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arrays by their names that a method can reach, and those of which programs get sections; not the fields."""
-    known = {_layout(field.array) for field in fields}
+    known = {_layout(field.array) for field in fields if _is_writable(field.array)}
     found = dict(reachable)
     for field in fields:
         owner = _owner(field.array)
@@ -367,8 +430,9 @@ def _difference(value: Any, new: Any, of_first: Sequence[Any]) -> str | None:
             return None
         if any(new is each for each in of_first):
             return (
-                "another array of the step in the second call of the method, which exchanges them: capture each order, "
-                "or leave this to step.swap()"
+                "another array of the step in the second call of the method. If the method exchanges the two, as time "
+                "levels, capture each order, or leave this to step.swap(). If its first call has a branch of its own, "
+                "call it once before the capture"
             )
         return "another object in the second call of the method: make it once, outside of the method"
     if repr(value) == repr(new):  # NaN equals NaN, and -0.0 is not 0.0

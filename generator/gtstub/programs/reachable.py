@@ -1,11 +1,13 @@
 """
-The arrays that a function can reach: by its variables, and by the attributes and the elements of what they have. This
-finds what a captured method changes besides the arguments of programs.
+What a function can reach: by its variables, and by the attributes and the elements of what they have. This finds what a
+captured method changes besides the arguments of programs.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,23 +23,57 @@ MOST_ELEMENTS = 1000
 DEEPEST = 5
 """Attributes and elements between a variable and an array."""
 
+KINDS = "biufcmMSUVO"
+"""Kinds of arrays: those of numbers, dates, texts of one length, structures and objects."""
+
 OF_LIBRARIES = ("dace", "gt4py", "gtstub", "sympy")
 """What these packages have in their objects is theirs."""
 
 
+NO_STATE = frozenset((*OF_LIBRARIES, "builtins", "cupy", "mpi4py", "numpy")) | sys.stdlib_module_names
+"""Attributes of what these packages have belong together with what they have in C: they are not put back."""
+
+
 def reachable_arrays(function: Callable[..., object]) -> Iterator[tuple[str, Any]]:
-    """Names, such as 'self.vn', and arrays of numpy and CuPy with numbers. No code of the objects runs."""
-    waiting = deque((name, value, 0) for name, value in _variables(function))
+    """Names, such as 'self.vn', and arrays of numpy and CuPy. No code of the objects runs."""
+    for name, value in _reachable(_variables(function), lambda _: True):
+        array = array_of(value)
+        if array is not None:
+            yield name, array
+
+
+def reachable_objects(function: Callable[..., object]) -> Iterator[Any]:
+    """The function itself, and the objects, lists, mappings and functions that are the user's. Not arrays."""
+    yield function
+    for _, value in _reachable(_variables(function), has_state):
+        if has_state(value):
+            yield value
+
+
+def has_state(value: Any) -> bool:
+    """Whether an object, a list, a mapping or a function is the user's, so that it may be looked into and put back."""
+    if isinstance(value, types.FunctionType):
+        return str(value.__module__).partition(".")[0] not in NO_STATE
+    if isinstance(
+        value, dict | types.MappingProxyType | list | tuple | deque | set | types.MethodType | functools.partial
+    ):
+        return True
+    if isinstance(value, type | types.ModuleType):
+        return False
+    return _library(value) not in NO_STATE or type(value) in (types.SimpleNamespace, argparse.Namespace)
+
+
+def _reachable(first: Iterator[tuple[str, Any]], enters: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
+    """Names and values, each once, the nearest first: those of `first`, and what is in those that it enters."""
+    waiting = deque((name, value, 0) for name, value in first)
     seen: dict[int, Any] = {}  # Keeps what it has seen, so that no other object gets its number.
     while waiting and len(seen) < MOST_OBJECTS:
         name, value, depth = waiting.popleft()
         if id(value) in seen:
             continue
         seen[id(value)] = value
-        array = _array_of(value)
-        if array is not None:
-            yield name, array
-        elif depth < DEEPEST and len(waiting) < MOST_OBJECTS:
+        yield name, value
+        if depth < DEEPEST and len(waiting) < MOST_OBJECTS and enters(value):
             waiting.extend((inner, each, depth + 1) for inner, each in _members(name, value))
 
 
@@ -70,12 +106,12 @@ def _variables(function: Any) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _array_of(value: Any) -> Any:
+def array_of(value: Any) -> Any:
     """The array that an object is, or that a field of gt4py has."""
     array: Any = getattr(value, "ndarray", None) if _library(value) == "gt4py" else value
     if _library(array) not in ("numpy", "cupy") or not hasattr(array, "flags") or not hasattr(array, "__setitem__"):
         return None  # also for a number
-    return array if array.dtype.kind in "biufc" else None
+    return array if array.dtype.kind in KINDS and array.dtype.itemsize > 0 else None
 
 
 def _library(value: Any) -> str:
@@ -84,9 +120,13 @@ def _library(value: Any) -> str:
 
 def _members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     kind = type(value)
-    if kind in (bool, int, float, complex, str, bytes):
+    array = array_of(value)
+    if array is not None:
+        if array.dtype.kind == "O":
+            yield from ((f"{name}.flat[{number}]", each) for number, each in enumerate(array.flat[:MOST_ELEMENTS]))
+    elif kind in (bool, int, float, complex, str, bytes):
         return
-    if issubclass(kind, dict | types.MappingProxyType):
+    elif issubclass(kind, dict | types.MappingProxyType):
         for key, each in islice(list(value.items()), MOST_ELEMENTS):
             yield f"{name}[{repr(key) if type(key) in (str, int) else '...'}]", each
     elif issubclass(kind, list | tuple | deque):
@@ -94,16 +134,21 @@ def _members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         yield from _variables(value)
     elif not isinstance(value, type | types.ModuleType) and _library(value) not in OF_LIBRARIES:
-        yield from ((f"{name}.{key}", each) for key, each in list(_attributes(value).items()))
-        for slot in (each for base in kind.__mro__ for each in vars(base).values()):
-            if isinstance(slot, types.MemberDescriptorType):
-                try:
-                    yield f"{name}.{slot.__name__}", slot.__get__(value)
-                except AttributeError:  # is not set
-                    continue
+        yield from ((f"{name}.{key}", each) for key, each in list(attributes(value).items()))
+        yield from ((f"{name}.{slot.__name__}", each) for slot, each in slots(value))
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def slots(value: Any) -> Iterator[tuple[types.MemberDescriptorType, Any]]:
+    """Those of an object that are set, and what they have."""
+    for slot in (each for base in type(value).__mro__ for each in vars(base).values()):
+        if isinstance(slot, types.MemberDescriptorType):
+            try:
+                yield slot, slot.__get__(value)
+            except AttributeError:  # is not set
+                continue
+
+
+def attributes(value: Any) -> dict[str, Any]:
     """Those of an object itself, without code of its class."""
     try:
         found = object.__getattribute__(value, "__dict__")

@@ -7,8 +7,16 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, overload
 
 from gtstub import _host
+from gtstub.errors import CaptureError
 from gtstub.programs import registry
-from gtstub.programs.captured import Look, check_captured, verify_step, warn_of_calls_elsewhere, warn_of_unwritten
+from gtstub.programs.captured import (
+    Look,
+    check_captured,
+    run_as_others,
+    verify_step,
+    warn_of_calls_elsewhere,
+    warn_of_unwritten,
+)
 from gtstub.programs.graphs import Graph
 from gtstub.settings import Mode, mode
 from gtstub.util.callables import title
@@ -98,8 +106,8 @@ def _capturing(step: Step, look: Look | None = None) -> Iterator[Step]:
         yield step
     finally:
         actions = _host.end_capture(running)
-    check_captured(step.__name__, actions)
     step.actions = actions
+    check_captured(step.__name__, actions)
     step.calls_elsewhere = _host.calls_elsewhere() - elsewhere
 
 
@@ -110,8 +118,8 @@ def _captured_block(step: Step) -> Iterator[Step]:
     _warn(step, stacklevel=5)  # of the block: two frames are Python's
 
 
-def _captured(method: Callable[[], object], name: str, look: Look | None = None) -> Step:
-    with _capturing(Step([], name), look) as step:
+def _captured(method: Callable[[], object], step: Step, look: Look | None = None) -> Step:
+    with _capturing(step, look):
         method()
     return step
 
@@ -142,9 +150,11 @@ def capture(
 
     `gtstub.capture(method)` calls `method()` three times, runs the step twice, and compares all its arrays bit for bit:
     from the values that the arrays have after the first call, and from slightly other ones, which show what the method
-    does besides its programs, such as a halo exchange. Then the arrays are as after one call of the method. It raises
-    CaptureError if the step does not do the same, or if two calls differ in a program or an argument. If the step does
-    not do the same, `method()` is called once more to find out between which programs it changes an array. If the
+    does besides its programs, such as a halo exchange. Then the arrays are as after one call of the method, also after
+    an error, and so are the attributes, lists and mappings that it reaches. It raises CaptureError if the step does not
+    do the same, or if two calls differ in a program or an argument. If the step does not do the same, `method()` is
+    called once more to find out between which programs it changes an array. In a parallel run, each rank calls
+    `method()` four times and runs the step three times, whatever it finds, so that exchanges meet. If the
     method cannot be called with other values, a CaptureWarning says so. `verify=False` calls the method once and
     compares nothing.
 
@@ -156,8 +166,14 @@ def capture(
     if method is None:
         return _captured_block(Step([], name or "step"))
     name = name or title(method)
-    step = _captured(method, name)
+    step = Step([], name)
+    try:
+        _captured(method, step)
+    except CaptureError:
+        if verify:
+            run_as_others(step, method)
+        raise
     if verify:
-        verify_step(step, lambda look: _captured(method, name, look), method)
+        verify_step(step, lambda look: _captured(method, Step([], name), look), method)
     _warn(step, stacklevel=4)
     return step

@@ -1,9 +1,13 @@
-"""Arrays of numpy and CuPy, compared bit for bit: NaN equals itself, and 0.0 is not -0.0."""
+"""
+Arrays of numpy and CuPy, compared bit for bit: NaN equals itself, and 0.0 is not -0.0. Objects in an array are compared
+by what they are, and numbers and texts of Python by their type and value.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -12,6 +16,9 @@ def differences(array: Any, other: Any) -> tuple[Any, Any, Any]:
     import numpy as np
 
     found, wanted = map(in_host_memory, (array, other))
+    if found.dtype.hasobject:
+        pairs = zip(_keys(found), _keys(wanted), strict=True)
+        return np.fromiter((one != other for one, other in pairs), np.bool_, found.size), found, wanted
     size = found.dtype.itemsize
     differ = (found.view(np.uint8).reshape(-1, size) != wanted.view(np.uint8).reshape(-1, size)).any(axis=1)
     return differ, found, wanted
@@ -42,7 +49,20 @@ def digest(array: Any) -> str:
     """A digest of the elements in C order, hexadecimal."""
     import numpy as np
 
-    return hashlib.blake2b(in_host_memory(array).view(np.uint8), digest_size=16).hexdigest()
+    values = in_host_memory(array)
+    data = repr(list(_keys(values))).encode() if values.dtype.hasobject else values.view(np.uint8)
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _keys(array: Any) -> Iterator[Any]:
+    """What each element of an array with objects is, or has in its members."""
+    return map(_key, array.ravel().tolist())
+
+
+def _key(value: Any) -> Any:
+    if type(value) in (bool, int, float, complex, str, bytes):
+        return type(value).__name__, repr(value)
+    return tuple(map(_key, value)) if type(value) is tuple else id(value)
 
 
 def in_host_memory(array: Any) -> Any:

@@ -33,6 +33,20 @@ def can_change(array: Any) -> bool:
     return array.dtype.kind in "fc" and array.size > 0
 
 
+def writable(array: Any) -> Any:
+    """A view that can be written, of an array of numpy that is a read-only view of memory that can; else the array."""
+    import numpy as np
+
+    if not isinstance(array, np.ndarray) or array.flags.writeable:
+        return array
+    view = array.view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        return array
+    return view
+
+
 def perturb(array: Any, seed: int) -> None:
     """
     Changes all finite numbers of an array slightly. The same array, values and seed give the same numbers. Signs stay,
