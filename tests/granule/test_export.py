@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import warnings
@@ -21,6 +22,8 @@ from tests.support.granules import LEVELS, POINTS, ROWS, Exported, Model, built,
 from tests.support.small_programs import I, K
 
 pytestmark = pytest.mark.xdist_group("granule")
+
+SCALE = common._field(np.array(0.75), domain=common.domain({}))
 
 FILES = ["capture.json", "capture.npz", "granule.json", "kept.bin", "programs"]
 
@@ -101,22 +104,55 @@ def test_equal_granules_have_equal_code(tiny: Exported, model: Model, tmp_path: 
 
 def test_the_arrays_are_as_before(model: Model, tmp_path: Path) -> None:
     before = all_bytes(model)
+    model.calls_to_exchange, model.hook_calls = itertools.count(), 7
     model.granule().export(tmp_path / "tiny")
     assert all_bytes(model) == before
-    assert model.hook_calls == 3  # from the values of now, and twice from other ones
+    assert next(model.calls_to_exchange) == 3  # from the values of now, and twice from other ones
+    assert model.hook_calls == 7
 
 
 @pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
 def test_what_hooks_reach_is_as_before(model: Model, tmp_path: Path) -> None:
-    buffer = {"rows": np.zeros((2, LEVELS))}
+    buffer = {"rows": np.zeros((2, LEVELS)), "count": np.zeros(1, object)}
+    log: list[float] = []
 
     def exchange(u: np.ndarray) -> None:
+        log.append(u[0, 0])
+        buffer["count"][0] += 1
         buffer["rows"][:] = u[-2], u[1]
         u[0], u[-1] = buffer["rows"]
 
     step = gtstub.Step([*model.first, gtstub.action(exchange, model.u)])
     gtstub.Granule("g", steps={"s": step}, hooks={"exchange": exchange}).export(tmp_path / "g")
     assert not buffer["rows"].any()
+    assert (log, buffer["count"].tolist()) == ([], [0])
+
+
+@pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
+def test_a_hook_that_writes_behind_a_read_only_view(model: Model, tmp_path: Path) -> None:
+    """With the same values in each call: the view begins with other ones, because its memory can be written."""
+    model.coefficients[:] = 1.0
+    whole = model.coefficients.view()
+    model.coefficients.flags.writeable = False
+    fixed = model.coefficients
+
+    def change() -> None:
+        whole[0] = whole[-1]
+
+    step = capture((built()[0], field(model.work, I, K), field(fixed, I, K), SCALE, 0.5, field(model.work, I, K)))
+    granule = gtstub.Granule("g", steps={"s": gtstub.Step([*step, change])}, hooks={"h": change})
+    with pytest.raises(GranuleError, match=r"which it does not get, at 4 of 16 elements"):
+        granule.export(tmp_path / "g")
+    assert (model.coefficients == 1.0).all()
+
+
+def test_a_kept_array_of_which_steps_have_sections(model: Model, tmp_path: Path) -> None:
+    whole = model.new(2, POINTS)
+    step = capture((built()[2], whole[0], whole[1], 0.25), (built()[2], model.line, whole[0], 0.25))
+    folder = gtstub.Granule("g", steps={"s": step}, kept={"whole": whole}).export(tmp_path / "g")
+    found = read_granule(folder)
+    assert {each.name: each.shape for each in found.arrays} == {"whole": (2, POINTS), "x": (POINTS,)}
+    assert [argument.value.array for argument in found.steps[0].positions[0].arguments[:2]] == [0, 0]  # type: ignore[union-attr]
 
 
 def test_constants_are_not_copied_for_each_process(tiny: Exported) -> None:
@@ -139,9 +175,8 @@ def test_arguments_of_objects(model: Model, tmp_path: Path) -> None:
 
 
 def test_a_granule_without_hooks_and_scalars(model: Model, tmp_path: Path) -> None:
-    folder = model.granule(steps={"first": model.first}, arguments={"u": model.u}, scalars=[], hooks={}).export(
-        tmp_path / "first"
-    )
+    granule = model.granule(steps={"first": model.first}, arguments={"u": model.u}, scalars=[], hooks={}, kept=None)
+    folder = granule.export(tmp_path / "first")
     (step,) = read_granule(folder).steps
     assert Constant("float64", 0.5) in [each.value for each in step.positions[0].arguments]  # type: ignore[union-attr]
 
@@ -211,6 +246,24 @@ def test_arrays_that_share_memory_and_are_no_sections(model: Model) -> None:
         "Granule 'g' cannot have step 's': an array of shape (4, 5) shares memory with argument 'x' of shape (4, 4), "
         "and is no section of it (position 5, 'mix')."
     )
+
+
+def test_kept_arrays_that_no_step_has(model: Model) -> None:
+    beginning = "Array 'z' in 'kept' of granule 'g'"
+    assert refusal({"s": model.first}, kept={"z": np.zeros(3)}) == (
+        f"{beginning} is in no step: pass it as an argument if the host needs it, or to a hook as a whole."
+    )
+    whole = model.new(3, POINTS)
+    step = capture((built()[2], whole[0], whole[1], 0.25))
+    assert refusal({"s": step}, arguments={"u": whole[0]}, kept={"z": whole}) == (
+        f"{beginning} shares memory with array 'u': name one array, the larger one."
+    )
+    assert refusal({"s": step}, kept={"z": whole[0, 1:]}) == (
+        f"{beginning} shares memory with an array of shape (7,) that a step has, and that is no section of it: name "
+        f"that one, or the array that has both."
+    )
+    gtstub.Granule("g", steps={"s": step}, arguments={"u": whole}, kept={"z": whole[0]})
+    gtstub.Granule("g", steps={"s": step}, kept={"of": {"z": np.zeros(3)}})  # what the steps have of it
 
 
 def test_no_steps() -> None:
@@ -426,7 +479,7 @@ def test_a_folder_that_exists(model: Model, tmp_path: Path) -> None:
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "own").write_text("mine", encoding="utf-8")
-    granule = model.granule(steps={"first": model.first}, arguments={}, hooks={})
+    granule = model.granule(steps={"first": model.first}, arguments={}, hooks={}, kept={"work": model.work})
     for force in (False, True):
         with pytest.raises(GranuleError, match=r"tiny' exists: it has no granule, which could be replaced\."):
             granule.export(folder, force=force)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Model:
         self.work = np.zeros((ROWS, LEVELS - 1))  # kept, written, zero
         self.history = self.new(POINTS)  # kept, written, not zero
         self.weights = self.new(VERTICES, 2)
-        self.hook_calls = 0
+        self.hook_calls, self.calls_to_exchange = 0, itertools.count()
         self.make_steps()
 
     def new(self, *shape: int) -> Array:
@@ -62,6 +63,7 @@ class Model:
     def exchange(self, array: Array) -> None:
         """A hook: what it does is exact."""
         self.hook_calls += 1
+        next(self.calls_to_exchange)
         array[0], array[-1] = array[-2].copy(), array[1].copy()
 
     def make_steps(self) -> None:

@@ -195,7 +195,8 @@ class _Collector:
                     f"{refusal} shares memory with an array of shape {larger.shape} that a step has, and that is no "
                     f"section of it: name that one, or the array that has both."
                 )
-            self._arrays.append(_Array(layout, name))
+            if layout not in found:
+                self._arrays.append(_Array(layout, name))
 
     def _add_kept(self, found: Mapping[Layout, _Place]) -> None:
         """Adds the arrays that are no argument, the largest first, because others may be sections of them."""

@@ -166,7 +166,13 @@ class _Recorder:
 
     def _changeable(self, actions: Sequence[Any]) -> dict[str, bool]:
         """The arrays of floating-point numbers whose memory can be written, and whether steps write them."""
-        fixed = [layout for action in actions for layout in _fixed_arrays(action)]
+        reached = list(filter(None, (layout_of(array) for array in _reached_by_hooks({"": actions}))))
+        fixed = [
+            layout
+            for action in actions
+            for layout in _fixed_arrays(action)
+            if not any(layout.overlaps(each) for each in reached)
+        ]
         return {
             array.name: array.written
             for array, layout in zip(self._description.arrays, self._layouts, strict=True)
@@ -276,12 +282,17 @@ class _Recorder:
 def _around_hooks(actions: Mapping[str, Sequence[Any]], layouts: Sequence[Layout]) -> Iterator[Any]:
     """Other arrays that hooks can reach, such as buffers of an exchange: these are restored, too."""
     known: set[Layout | None] = set(layouts)
+    for array in _reached_by_hooks(actions):
+        layout = layout_of(array)
+        if layout is None or layout not in known:
+            known.add(layout)
+            yield array
+
+
+def _reached_by_hooks(actions: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
+    """The arrays that hooks can reach and write."""
     for function in _hooks_of(actions):
-        for _, array in reachable_arrays(function):
-            layout = layout_of(array)
-            if array.flags.writeable and (layout is None or layout not in known):
-                known.add(layout)
-                yield array
+        yield from (array for _, array in reachable_arrays(function) if array.flags.writeable)
 
 
 def _hooks_of(actions: Mapping[str, Sequence[Any]]) -> Iterator[Any]:

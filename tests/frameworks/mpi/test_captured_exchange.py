@@ -35,10 +35,11 @@ def test_an_exchange_between_ranks(tmp_path: Path, toolchain: Toolchain) -> None
     assert run.returncode == 0, run.stderr
     for rank in range(RANKS):
         said = json.loads((tmp_path / f"{rank}.json").read_bytes())
-        assert (
-            "between position 1 ('scale') and position 2 ('scale'), something other than a program" in said["refused"]
-        )
-        assert "at 2 of 6 elements, first at (0,): " in said["refused"]
+        text = "argument 'x' of program 'scale' (position 2) differs at 2 of 6 elements, first at (0,): "
+        assert text in said["refused"]
+        refused, different = said["on one rank"]
+        assert ("was 0.0 in the first call, and 1.0 in the second one" in refused) == (rank == 0)
+        assert ("differs at 1 of 4 elements, first at (1,): 7.0 after the method" in different) == (rank == 0)
         own, other = (10.0 * each + 1.0 for each in (rank, 1 - rank))
         points = [other + SIZE - 2, *(own + index for index in range(1, SIZE - 1)), other + 1]
         assert said["c"] == [6.0 * each for each in points]
