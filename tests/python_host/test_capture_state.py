@@ -6,6 +6,7 @@ was refused; and so are arrays without numbers.
 from __future__ import annotations
 
 import collections
+import itertools
 import threading
 import types
 import warnings
@@ -132,6 +133,49 @@ def test_objects_of_libraries_are_left_alone() -> None:
     semaphore.acquire()
     state.restore()
     assert semaphore._value == 2
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_step_that_the_method_swaps_and_sets(levels: int, model: Model) -> None:
+    arrays = [np.full(5, float(level)) for level in range(levels)]
+    seen: list[np.ndarray] = []
+    step = gtstub.Step(
+        [
+            gtstub.Step([model.scale.bind(arrays[0], 2.0, arrays[1])]),
+            gtstub.action(seen.append, arrays[-1]),
+            model.scale.bind(arrays[-1], 3.0, model.new),
+        ]
+    )
+    inner = step[0]
+
+    def run() -> None:
+        step()
+        for one, other in itertools.pairwise(arrays):
+            step.swap(one, other)
+        model.t += 1
+        inner.set(factor=2.0 + model.t)
+
+    def has(call: Any) -> list[int]:
+        return [number for value in call.arguments.values() for number, each in enumerate(arrays) if value is each]
+
+    with pytest.raises(CaptureError, match="was another array of the step"):
+        gtstub.capture(run)
+    after = ([1, 0], [0]) if levels == 2 else ([2, 0], [1])
+    assert (has(inner[0]), has(step[2])) == after
+    assert any(step[1].arrays[0] is arrays[number] for number in after[1])
+    assert (inner[0].arguments["factor"], model.t) == (3.0, 1)
+
+
+def test_actions_that_the_method_replaces(model: Model) -> None:
+    step = gtstub.Step([model.scale.bind(model.now, 2.0, model.new)])
+
+    def run() -> None:
+        step()
+        step.actions = [*step, lambda: None]
+
+    with pytest.raises(CaptureError, match="has called 1 program, and the second one 2"):
+        gtstub.capture(run)
+    assert len(step) == 2
 
 
 COUNT = 0

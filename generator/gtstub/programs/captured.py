@@ -128,10 +128,10 @@ class _Verification:
         """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
-        self._state.restore()
         for name, before in self._before_around.items():
             self._around[name][...] = before
         _restore(self._fields, self._before)
+        self._state.restore()
 
     def compare(self) -> None:
         """Raises CaptureError if the step does not do what the method does from the values of now."""

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from gtstub import _host
+
 MOST_OBJECTS = 20_000
 """Objects that are looked at. What is farther away is not found."""
 
@@ -43,10 +45,10 @@ def reachable_arrays(function: Callable[..., object]) -> Iterator[tuple[str, Any
 
 
 def reachable_objects(function: Callable[..., object]) -> Iterator[Any]:
-    """The function itself, and the objects, lists, mappings and functions that are the user's. Not arrays."""
+    """The function itself, and the objects, lists, mappings and functions that are the user's, and steps. No arrays."""
     yield function
     for _, value in _reachable(_variables(function), has_state):
-        if has_state(value):
+        if has_state(value) or isinstance(value, _host.Step | _host.BoundCall | _host.Action):
             yield value
 
 

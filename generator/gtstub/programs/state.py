@@ -11,6 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from gtstub import _host
 from gtstub.programs.reachable import NO_STATE, attributes, has_state, reachable_objects, slots
 
 type _PutBack = Callable[[], None]
@@ -21,8 +22,8 @@ _UNSET = object()
 class State:
     """
     The attributes of objects, the elements of lists and mappings, and the variables that functions can reach, as they
-    are now. `restore` puts back those that are another object, and leaves attributes and keys that are new. Elements
-    of arrays are left as they are.
+    are now, and the arrays and scalars of steps. `restore` puts back those that are another object, and leaves
+    attributes and keys that are new. Elements of arrays are left as they are.
     """
 
     def __init__(self, functions: Iterable[Callable[..., object]]) -> None:
@@ -34,8 +35,15 @@ class State:
 
 
 def _parts(value: Any) -> Iterator[_PutBack]:
-    if isinstance(value, dict):
-        yield functools.partial(_put_back_items, value, dict(value))
+    if isinstance(value, _host.Step):
+        actions = list(value)
+        yield functools.partial(_put_back_actions, value, actions)
+        for action in actions:
+            yield from _parts(action)
+    elif isinstance(value, _host.BoundCall | _host.Action):
+        yield functools.partial(_put_back_arguments, value, _arguments(value))
+    elif isinstance(value, dict):
+        yield functools.partial(_put_back_items, value, dict.copy(value))
     elif isinstance(value, list):
         yield functools.partial(_put_back_elements, value, list.copy(value))
     elif isinstance(value, deque):
@@ -70,6 +78,28 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[_PutBack]:
             continue
         inside = vars(module)
         yield functools.partial(_put_back_items, inside, {name: inside[name] for name in names if name in inside})
+
+
+def _arguments(action: _host.BoundCall | _host.Action) -> dict[Any, Any]:
+    return action.arguments if isinstance(action, _host.BoundCall) else dict(enumerate(action.arrays))
+
+
+def _put_back_actions(step: _host.Step, before: list[Any]) -> None:
+    if list(map(id, step)) != list(map(id, before)):
+        step.actions = before
+
+
+def _put_back_arguments(action: _host.BoundCall | _host.Action, before: Mapping[Any, Any]) -> None:
+    for name, value in before.items():
+        now = _arguments(action)[name]
+        if now is value:
+            continue
+        if isinstance(now, bool | int | float | complex):
+            if repr(now) != repr(value) and isinstance(action, _host.BoundCall):
+                action.set(**{name: value})
+        else:
+            has_value = _host.Action(print, value)  # which a swap needs, and does not call
+            _host.Step([action, has_value]).swap(value, now)
 
 
 def _put_back_items(mapping: dict[Any, Any], before: Mapping[Any, Any]) -> None:
