@@ -43,7 +43,7 @@ class Captured:
             call()
 
     def _action(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Does `call` once, as far as its arrays are concerned. Returns the step, or `call` if there is none."""
+        """Does `call` once. Returns the step, or `call` if there is none."""
         try:
             return self._capture(call)
         except CaptureError as error:

@@ -50,18 +50,7 @@ class CapturedSubsteps(Captured):
         )
 
     def _capture(self, call: Callable[[], None]) -> gtstub.Step:
-        diagnostic, numbers = self.diagnostic, list[Any]()
-
-        def call_and_keep_number() -> None:
-            call()
-            numbers.append(diagnostic.max_vertical_cfl)
-
-        try:
-            step = gtstub.capture(call_and_keep_number, name="substep")
-        finally:
-            if numbers:  # A capture calls again, and takes back in arrays alone what these calls have done.
-                diagnostic.max_vertical_cfl = numbers[0]
-        return self._with_courant_number(step)
+        return self._with_courant_number(gtstub.capture(call, name="substep"))
 
     def _with_courant_number(self, step: gtstub.Step) -> gtstub.Step:
         """The same step with the reductions of `VelocityAdvection.run_predictor_step` and `run_corrector_step`."""
