@@ -37,7 +37,7 @@ def bounds_of(sdfg: Sdfg, scalars: Mapping[str, DType], *, has_domains: bool, ev
         bounds = _bounds_of(found.accesses, sdfg, has_domains=has_domains)
         # Only sizes of arguments cannot be negative.
         sizes = {size for each in sdfg.containers.values() if not each.is_transient for size in each.shape}
-        temporaries = _temporaries(found.allocations, sizes)
+        temporaries = _temporaries((*_sizes(found.allocations), *_borders(found.accesses)), sizes)
         symbols = [*(each.symbols for each in bounds.claims), *(each.symbols for each in temporaries)]
         used = frozenset().union(*symbols)
         facts = tuple(each for each in found.facts if each.name in used)
@@ -128,22 +128,11 @@ def _without_unknown(claim: Claim) -> Claim:
 # --- Temporaries ------------------------------------------------------------------------------------------------------
 
 
-def _temporaries(allocations: Iterable[Allocation], natural: Set[object]) -> tuple[Extent, ...]:
-    """What may be negative of sizes of temporaries if no symbol in `natural` is, that under few conditions first."""
-    found: list[Extent] = []
-    for each in allocations:
-        if None in each.sizes:
-            continue
-        factors = [(axis, unwrapped(each)) for axis, size in enumerate(each.sizes) for each in size or ()]
-        for number, (axis, size) in enumerate(factors):
-            # A temporary without elements is allowed, whatever its other sizes are.
-            others = (Condition(Expression(), "<", other) for i, (_, other) in enumerate(factors) if i != number)
-            for when, least in _least(size, each.loops, (*each.conditions, *others)):
-                if _may_be_negative(least, natural) and not unknown_in(when):
-                    found.append(Extent(when, each.name, axis, least))
-    found.sort(key=lambda each: (len(each.when), str(each)))
+def _temporaries(found: Iterable[Extent], natural: Set[object]) -> tuple[Extent, ...]:
+    """What may be negative if no symbol in `natural` is, that under few conditions first."""
+    negative = [each for each in found if _may_be_negative(each.size, natural) and not unknown_in(each.when)]
     kept: list[Extent] = []
-    for made in found:
+    for made in sorted(negative, key=lambda each: (len(each.when), str(each))):
         is_said = any(
             set(other.when) <= set(made.when) and dataclasses.replace(other, when=made.when) == made for other in kept
         )
@@ -152,6 +141,38 @@ def _temporaries(allocations: Iterable[Allocation], natural: Set[object]) -> tup
     if len(kept) > MOST_CLAIMS or any(len(each.when) > MOST_ENDS for each in kept):
         raise ValueError("there are too many temporaries")
     return tuple(kept)
+
+
+def _sizes(allocations: Iterable[Allocation]) -> Iterator[Extent]:
+    """The sizes of temporaries."""
+    for each in allocations:
+        if None in each.sizes:
+            continue
+        factors = [(axis, unwrapped(each)) for axis, size in enumerate(each.sizes) for each in size or ()]
+        for number, (axis, size) in enumerate(factors):
+            # A temporary without elements is allowed, whatever its other sizes are.
+            others = (Condition(Expression(), "<", other) for i, (_, other) in enumerate(factors) if i != number)
+            for when, least in _least(size, each.loops, (*each.conditions, *others)):
+                yield Extent(when, each.name, axis, least)
+
+
+def _borders(found: Iterable[Access | Unread]) -> Iterator[Extent]:
+    """
+    How far what is written to temporaries is from their ends, on axes on which as many elements are written in each
+    call. gt4py writes the elements between the domain and what lies around it on their own, and that many of them also
+    for a domain that ends before it begins, for which the temporary has no element.
+    """
+    for access in found:
+        if isinstance(access, Unread) or access.sizes is None or not access.is_write:
+            continue
+        for _, claim in _claims(dataclasses.replace(access, sizes=None)) or ():
+            when = normalized(claim.when)
+            for use in claim.uses if when is not None else ():
+                (first,), (last,), size = use.lowest, use.highest, access.sizes[use.axis]
+                if when is None or size is None or not (last - first).is_constant:
+                    continue
+                for distance in (first, size - last - 1):
+                    yield Extent(when, use.array.partition("#")[0], use.axis, distance)
 
 
 def _least(
