@@ -128,6 +128,21 @@ def test_what_hooks_reach_is_as_before(model: Model, tmp_path: Path) -> None:
     assert (log, buffer["count"].tolist()) == ([], [0])
 
 
+def test_a_refused_export_runs_hooks_as_often_as_others(model: Model, tmp_path: Path) -> None:
+    """All ranks run hooks equally often, because they communicate."""
+    calls = itertools.count()
+
+    def change() -> None:
+        next(calls)
+        model.u[0, -1] = 0.0
+
+    steps = {name: gtstub.Step([*model.first, change]) for name in ("s", "other")}
+    granule = gtstub.Granule("g", steps=steps, arguments={"u": model.u}, hooks={"h": change})
+    with pytest.raises(GranuleError, match=r"changes array 'u', which it does not get, .* \(position 2 of step 's'\)"):
+        granule.export(tmp_path / "g")
+    assert next(calls) == 6
+
+
 @pytest.mark.filterwarnings("ignore:Granule 'g' has constants")
 def test_a_hook_that_writes_behind_a_read_only_view(model: Model, tmp_path: Path) -> None:
     """With the same values in each call: the view begins with other ones, because its memory can be written."""

@@ -84,6 +84,8 @@ def record(
         for array, before in around:
             array[...] = before
         recorder.restore()
+    if recorder.refusal is not None:
+        raise recorder.refusal
     return Recording(recorder.arguments, recorder.start, runs)
 
 
@@ -103,7 +105,12 @@ class _Recorder:
         self._arrays = {array.name: each.array() for array, each in zip(description.arrays, layouts, strict=True)}
         self._before = {name: array.copy(order="K") for name, array in self._arrays.items()}
         self._inputs: Mapping[str, npt.NDArray[Any]] = {}  # of a run: what nothing in it may change
+        self.refusal: GranuleError | None = None
         self._temporaries = {description.arrays[each].name for each in temporaries}
+
+    def _refuse(self, text: str) -> None:
+        """Keeps the first refusal for the end: all ranks run all hooks, which communicate."""
+        self.refusal = self.refusal or GranuleError(text)
 
     @property
     def arguments(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -143,8 +150,6 @@ class _Recorder:
         """What a step does from other values in some arrays; None, and why, if it cannot."""
         try:
             found = self._run(step, actions, changed)  # also without changes: see above
-        except GranuleError:
-            raise
         except Exception as error:  # of a hook or a program, which need not accept any values
             return None, f"{type(error).__name__}: {reason(error)}"
         if not changed:
@@ -239,7 +244,7 @@ class _Recorder:
     def _check_unchanged(self, step: GranuleStep, number: int, hook: str, name: str, before: npt.NDArray[Any]) -> None:
         found = first_difference(self._arrays[name], before)
         if found is not None:
-            raise GranuleError(
+            self._refuse(
                 f"Hook '{hook}' of granule '{self._description.name}' changes array '{name}', which it does not get, "
                 f"at {found.elements} (position {number + 1} of step '{step.name}'): pass it to gtstub.action()."
             )
@@ -248,7 +253,7 @@ class _Recorder:
         for name, each in found.items():
             if name not in self._temporaries and each != expected[name]:
                 listed = ", ".join(f"'{each}'" for each in sorted(self._temporaries))
-                raise GranuleError(
+                self._refuse(
                     f"Step '{step.name}' of granule '{self._description.name}' gives array '{name}' other values if "
                     f"temporaries are zero at the start, which are: {listed}. This is an error of gtstub. The granule "
                     f"keeps the values of those that are named in 'kept'."
@@ -260,7 +265,7 @@ class _Recorder:
         """Refuses a temporary with an element that a step has written, and that is another one if it runs again."""
         again = self._arrays[temporary]
         if (differences(written, again)[0] & differences(written, first)[0]).any():
-            raise GranuleError(
+            self._refuse(
                 f"Granule '{self._description.name}' does not do what its steps do in Python: array '{temporary}' "
                 f"differs after step '{step.name}', which has written it. This is an error of gtstub. The granule "
                 f"keeps the values of arrays that are named in 'kept'."
