@@ -443,6 +443,8 @@ def _read(node: ast.expr) -> Expression | None:
             return _combine(_read(left), ast.Pow(), _read(right))
         case ast.Call(func=ast.Name(id="int_floor" | "int_ceil" as which), args=[left, right], keywords=[]):
             return _rounded(which, _read(left), _read(right))
+        case ast.Call(func=ast.Name(id="__int_floor"), args=[left, right], keywords=[]):  # DaCe's name for `//`
+            return _rounded("int_floor", _read(left), _read(right))
         case ast.Call(func=ast.Name(id="floor" | "ceiling" as name), args=[inner], keywords=[]):
             return _rounded("int_floor" if name == "floor" else "int_ceil", *_fraction(inner))
         case ast.Call(func=ast.Name(id=name), args=[arg], keywords=[]) if name in _BITS:

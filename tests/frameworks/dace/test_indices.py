@@ -83,6 +83,13 @@ def half(o: dace.float64[N], k: dace.int32):
 
 @gtstub.program
 @dace.program
+def halves(o: dace.float64[N], k: dace.int32):
+    for i in dace.map[0:2]:
+        o[(k + i) // 2] = 1.0
+
+
+@gtstub.program
+@dace.program
 def square(o: dace.float64[N], k: dace.int32):
     o[k * k] = 1.0
 
@@ -221,6 +228,10 @@ def test_quotients() -> None:
     assert array.tolist() == [1.0, 0.0, 0.0, 1.0]
     check_refused(half, "4 to 4", 8)
     check_refused(half, "-1 to -1", -2)
+    halves(array, 3)
+    assert array.tolist() == [1.0, 1.0, 1.0, 1.0]
+    check_refused(halves, "3 to 4", 7)
+    check_refused(halves, "-1 to 0", -2)
 
 
 def test_products() -> None:

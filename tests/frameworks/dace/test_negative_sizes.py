@@ -91,6 +91,24 @@ def triangle_too_far(a: dace.float64[N], n: dace.int32):
 
 @gtstub.program
 @dace.program
+def sections_of_rounds(a: dace.float64[N], n: dace.int32, m: dace.int32, x: dace.float64):
+    """DaCe has a symbol for the size, and assigns it before each operation."""
+    for i in range(n):
+        a[0 : m - i] = a[0 : m - i] * 2.0 + x
+
+
+@gtstub.program
+@dace.program
+def sections_in_loops(a: dace.float64[N], n: dace.int32, m: dace.int32, x: dace.float64):
+    for i in range(n):
+        if i > 0:
+            for j in range(i, n):
+                a[i : m - j] = a[i : m - j] * 2.0 + x
+        a[i + m : n + m] = a[i + m : n + m] * 3.0 + x
+
+
+@gtstub.program
+@dace.program
 def by_data(a: dace.float64[N], n: dace.int32):
     for i in range(n):
         if a[i] > 0.5:
@@ -202,6 +220,26 @@ def test_loops_up_to_the_variable_of_another_loop() -> None:
     assert a.tolist() == [1, 1, 1, 2, 1]
     triangle_too_far(a, 1)
     check_refused(triangle_too_far, a, 2, problem="axis 0, but its size is -1")
+
+
+def test_sizes_of_an_argument_and_the_variable_of_a_loop() -> None:
+    a = np.zeros(5)
+    sections_of_rounds(a, 3, 3, 1.0)
+    assert a.tolist() == [7, 3, 1, 0, 0]
+    sections_of_rounds(a, 0, 9, 1.0)
+    sections_of_rounds(a, 4, 3, 0.0)  # no element in the last round
+    check_refused(sections_of_rounds, a, 6, 3, 1.0, problem="axis 0, but m - n + 1 is -2")
+    with pytest.raises(ValueError, match=r"'a' .* must have the indices 0 to 5 on axis 0 .*, not 0 to 4\."):
+        sections_of_rounds(a, 1, 6, 1.0)
+
+
+def test_sizes_of_arguments_and_the_variables_of_several_loops() -> None:
+    a = np.zeros(6)
+    sections_in_loops(a, 2, 4, 1.0)
+    assert a.tolist() == [0, 1, 1, 0, 1, 4]
+    check_refused(sections_in_loops, a, 3, 3, 1.0, problem="axis 0, but m - 2*n + 2 is -1")
+    with pytest.raises(ValueError, match=r"'a' .* must have the indices 5 to 6 on axis 0 .*, not 0 to 5\."):
+        sections_in_loops(a, 2, 5, 1.0)
 
 
 def test_rounds_that_depend_on_data() -> None:

@@ -153,11 +153,11 @@ class Scope:
     What holds at a place in the SDFG: the meaning of each symbol in terms of the SDFG's arguments and of variables, the
     symbols and containers that depend on elements of arrays (`data`), the location of each container, the loops around
     the place, and the conditions under which it is reached. `doubt` says why these are not known. `choices` has those
-    under which a symbol that stands for a condition is true, and those under which it is false. `once` are the symbols
-    that one edge of the SDFG assigns, and nothing else. `texts` are the names that depend on scalar arguments alone, as
-    expressions of these, and `facts` the symbols that stand for conditions on them, by the text of the condition.
-    `types` are those of C++ of names, where they are not SIGNED. `allocations` collects those at all places. `unit` is
-    None outside of all units of computation.
+    under which a symbol that stands for a condition is true, and those under which it is false. `alike` are the symbols
+    to which edges of the SDFG assign one text, and nothing else does. `texts` are the names that depend on scalar
+    arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on them, by the text of
+    the condition. `types` are those of C++ of names, where they are not SIGNED. `allocations` collects those at all
+    places. `unit` is None outside of all units of computation.
 
     If the program `evaluates_both` sides of a choice that depends on data, as gt4py does, that choice is no condition.
     """
@@ -170,7 +170,7 @@ class Scope:
     loops: tuple[BoundedLoop, ...] = ()
     conditions: Conditions = ()
     doubt: str = ""
-    once: frozenset[str] = frozenset()
+    alike: frozenset[str] = frozenset()
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     facts: dict[str, str] = dataclasses.field(default_factory=dict)
     types: Mapping[str, DType] = dataclasses.field(default_factory=dict)

@@ -6,7 +6,6 @@ depend on elements of arrays.
 from __future__ import annotations
 
 import ast
-import collections
 import dataclasses
 
 from gtstub.analysis.bounds.access import Scope
@@ -22,10 +21,9 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
     """
     assigned, writers = assignments_in(sdfg), _writers(sdfg)
     changing = {*assigned, *writers} & {*scope.symbols, *scope.texts}
-    edges = collections.Counter(name for each in regions_in(sdfg) for edge in each.edges for name in edge.assignments)
     variables = {each.variable for each in regions_in(sdfg) if isinstance(each, Loop)}
-    once = frozenset(name for name, count in edges.items() if count == 1) - variables
-    scope = dataclasses.replace(scope.without(changing), once=once)
+    alike = frozenset(name for name, texts in assigned.items() if len(texts) == 1) - variables
+    scope = dataclasses.replace(scope.without(changing), alike=alike)
     assigned = {name: texts for name, texts in assigned.items() if name not in changing}
     scalar = {name for name, container in sdfg.containers.items() if container.has_one_element}
     scalars = {name: each for name, each in writers.items() if name not in changing and name in scalar}
@@ -36,10 +34,10 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
 
 def behind(edge: Transition, scope: Scope) -> Scope:
     """
-    The scope behind an edge, where the symbols that no other edge assigns have their values: in each round of the loops
-    around the edge another one.
+    The scope behind an edge, where the symbols that all edges assign alike have their values: in each round of the
+    loops around the edge another one. DaCe assigns the size of a section before each operation on it.
     """
-    texts = {name: text for name, text in edge.assignments.items() if name in scope.once - scope.symbols.keys()}
+    texts = {name: text for name, text in edge.assignments.items() if name in scope.alike - scope.symbols.keys()}
     found = {name: value for name, text in texts.items() if (value := scope.typed(text)) is not None}
     return scope if scope.doubt else scope.knowing(found)
 
