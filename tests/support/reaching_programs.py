@@ -192,7 +192,7 @@ def between_shifted(
 
 @gtx.field_operator
 def _outside_shifted(a: Plane, b: Plane, c: Plane, first: gtx.int32, last: gtx.int32) -> Plane:
-    chosen = concat_where((first > K) | (last < K), a, concat_where(first != K, b(K - 1), c))
+    chosen = concat_where((first > K) | (last < K), a, concat_where(first == K, c, b(K - 1)))
     return chosen(K + 1) - chosen(K - 1)
 
 

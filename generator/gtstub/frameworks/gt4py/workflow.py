@@ -33,6 +33,7 @@ from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.streams import make_asynchronous
 from gtstub.frameworks.gt4py.calls import check_tables, check_types
+from gtstub.frameworks.gt4py.conditions import check_conditions
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     BindingSource,
@@ -134,6 +135,7 @@ class FindingTransforms(gtx_backend.Transforms):
 
     def lower(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
         lowered = super().__call__(inp)
+        check_conditions(lowered.data)
         if isinstance(lowered, LoweredProgramDef):
             return lowered
         return LoweredProgramDef(lowered.data, lowered.args, {})  # a program of gt4py's IR, which needs no lowering
