@@ -150,7 +150,7 @@ static void begin_ring(void)
 static void add_events(void)
 {
     for (uint32_t i = 0; i < 4; ++i)
-        gts_events_add((gts_event){i, i, i, TEXTS[i], TEXTS[i], i, i % 2 == 1});
+        gts_events_add((gts_event){i, i, i, TEXTS[i], TEXTS[i], i, i % 2 == 1, i, i});
 }
 
 static void copy_events(void)
@@ -162,6 +162,7 @@ static void copy_events(void)
         const gts_event *const each = &events[i];
         EXPECT(each->begin == each->ticks && each->end == each->ticks && each->track == each->ticks);
         EXPECT(each->kind == TEXTS[each->ticks] && each->name == each->kind && each->in_ns == (each->ticks % 2 == 1));
+        EXPECT(each->kib == each->ticks && each->us == each->ticks);
     }
     free(events);
 }

@@ -220,7 +220,8 @@ def test_texts_that_another_loader_compiles_otherwise_are_not_refused(
 def test_a_file_that_is_older_than_the_process_is_not_compiled(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     module = place.load()
     place.edit("return x + FACTOR", "return x - FACTOR")
-    monkeypatch.setattr(sources, "_STARTED", sources._STARTED + 10**9)
+    started = sources._started() + 10**9
+    monkeypatch.setattr(sources, "_started", lambda: started)
     sources.check_source(module.shifted, "f")
 
 

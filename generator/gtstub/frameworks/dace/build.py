@@ -148,7 +148,7 @@ class Build:
             try:
                 if compiled is None:
                     caches = build_caches(request.cache.root, toolchain, configuration, sdfg, self.device)
-                    with known_by(sdfg, stub.interface), pooled.linked():
+                    with known_by(sdfg, stub.interface):
                         made, library = self.compile(sdfg, private / "dace", settings.build_checks(), caches)
                     measured = (*measured, *_times_of_dace(started, private / "dace" / COMPILED_SDFG))
                 else:
@@ -231,7 +231,8 @@ def known_by(sdfg: dace.SDFG, digest: str) -> Iterator[None]:
         "frame",
     )
     try:
-        yield
+        with pooled.linked():
+            yield
     finally:
         sdfg.global_code = before
 
