@@ -114,6 +114,17 @@ def as_many_as(o: dace.float64[N], k: dace.int32, m: dace.int32):
 
 @gtstub.program
 @dace.program
+def sides(o: dace.float64[N], n: dace.int32, m: dace.int32, x: dace.float64):
+    """DaCe assigns the parts of a condition in a map to symbols before the branch."""
+    for i in dace.map[0:n]:
+        if not (i < m):
+            o[i] = 1.0
+        elif n > 1 and x > 0.5:
+            o[i + 2] = 2.0
+
+
+@gtstub.program
+@dace.program
 def cursor(o: dace.float64[N], k: dace.int32):
     place = 0
     for i in range(k):
@@ -192,6 +203,17 @@ def test_conditions_on_the_variables_of_two_loops() -> None:
     check_refused(triangle, "0 to 4", 1, 5)
     check_refused(triangle, "1 to 4", 4, 2)
     triangle(array, -1, 9)
+
+
+def test_branches_in_a_map() -> None:
+    array = np.zeros(4)
+    sides(array, 4, 2, 0.0)
+    assert array.tolist() == [0.0, 0.0, 1.0, 1.0]
+    sides(array, 2, 2, 1.0)
+    assert array.tolist() == [0.0, 0.0, 2.0, 2.0]
+    sides(array, 9, 9, 0.0)
+    check_refused(sides, "2 to 4", 5, 2, 0.0)
+    check_refused(sides, "2 to 4", 3, 4, 1.0)
 
 
 def test_an_index_that_several_edges_assign_is_not_known() -> None:

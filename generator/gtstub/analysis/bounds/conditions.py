@@ -112,8 +112,17 @@ def _cases(tree: ast.expr, scope: Scope, *, holds: bool) -> _Cases | None:
             return _joined((_cases(each, scope, holds=holds) for each in values), isinstance(op, ast.And) == holds)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _relation(left, op, right, scope, holds=holds)
+        case ast.Name(id=name) if name in scope.choices:
+            return _of_choice(scope.choices[name][0 if holds else 1])
     flag = scope.value(ast.unparse(tree))
     return None if flag is None else ((Condition(flag, "!=" if holds else "==", Expression()),),)
+
+
+def _of_choice(found: Conditions) -> _Cases | None:
+    """The cases in which all of these conditions hold; None if they are not known."""
+    if unknown_in(found):
+        return None
+    return _joined((each.cases if isinstance(each, AnyOf) else ((each,),) for each in found), are_all=True)
 
 
 def _joined(parts: Iterable[_Cases | None], are_all: bool) -> _Cases | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 
+from gtstub.analysis.bounds import conditions
 from gtstub.analysis.bounds.access import Scope
 from gtstub.analysis.bounds.wrapping import Typed
 from gtstub.sdfg.dataflow import Dataflow, around
@@ -35,11 +36,17 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
 def behind(edge: Transition, scope: Scope) -> Scope:
     """
     The scope behind an edge, where the symbols that all edges assign alike have their values: in each round of the
-    loops around the edge another one. DaCe assigns the size of a section before each operation on it.
+    loops around the edge another one. DaCe assigns the size of a section before each operation on it, and the parts of
+    a condition before a branch.
     """
     texts = {name: text for name, text in edge.assignments.items() if name in scope.alike - scope.symbols.keys()}
     found = {name: value for name, text in texts.items() if (value := scope.typed(text)) is not None}
-    return scope if scope.doubt else scope.knowing(found)
+    if scope.doubt:
+        return scope
+    others = {name: conditions.choice(text, scope, 0) for name, text in texts.items() if name not in found}
+    # What is not known may differ although the text is the same, as an element of an array.
+    choices = {name: each for name, each in others.items() if not any(map(conditions.unknown_in, each))}
+    return dataclasses.replace(scope.knowing(found), choices={**scope.choices, **choices})
 
 
 def assignments_in(region: Region) -> dict[str, set[str]]:
