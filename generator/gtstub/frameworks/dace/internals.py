@@ -16,9 +16,6 @@ from dace.codegen import codegen, compiler
 from dace.frontend.python import cached_program, parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
-from dace.sdfg.state import ConditionalBlock, LoopRegion
-from dace.transformation.passes.analysis import loop_analysis
-from dace.transformation.passes.lift_trivial_if import LiftTrivialIf
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.call_arguments import may_be_none, says_none
@@ -131,7 +128,6 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     optional parameter for which there is no argument is None.
 
     Raises SignatureError for an option with which DaCe uses what it has built before, and the errors of `load_nested`.
-    One thread at a time may parse (recording.py).
     """
     for option in ("recreate_sdfg", "regenerate_code", "recompile"):
         if not getattr(program, option):
@@ -140,12 +136,11 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
                 f" build folder, but gtstub builds each program from its source."
             )
     refresh(program)
-    with _branches_kept():
-        with _nones(program, args, kwargs):
-            sdfg = program._parse(args, dict(kwargs))
-        if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
-            sdfg = program.auto_optimize(sdfg)
-            sdfg.simplify()
+    with _nones(program, args, kwargs):
+        sdfg = program._parse(args, dict(kwargs))
+    if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
+        sdfg = program.auto_optimize(sdfg)
+        sdfg.simplify()
     load_nested(sdfg)  # What is in them is in the key then.
     return expanded(sdfg)
 
@@ -171,35 +166,6 @@ def _nones(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any
         raise
     finally:
         program.default_args = before
-
-
-@contextmanager
-def _branches_kept() -> Iterator[None]:
-    """
-    Has DaCe keep the branches in loops that count down. DaCe 2.0.0a10 leaves out those that the variable of a loop
-    never reaches, but takes the first value of any loop for the least one.
-    """
-    ranges = LiftTrivialIf._loop_iter_ranges
-
-    def _loop_iter_ranges(self: LiftTrivialIf, block: ConditionalBlock) -> list[tuple[str, Any, Any]]:
-        others = set()
-        region = block.parent_graph
-        while region is not None:
-            if isinstance(region, LoopRegion) and not _counts_up(region):
-                others.add(region.loop_variable)
-            region = region.parent_graph
-        return [each for each in ranges(self, block) if each[0] not in others]
-
-    LiftTrivialIf._loop_iter_ranges = _loop_iter_ranges
-    try:
-        yield
-    finally:
-        LiftTrivialIf._loop_iter_ranges = ranges
-
-
-def _counts_up(loop: LoopRegion) -> bool:
-    step = loop_analysis.get_loop_stride(loop)
-    return step is not None and bool(step.is_positive)
 
 
 def expanded(sdfg: dace.SDFG) -> dace.SDFG:
