@@ -185,6 +185,9 @@ def test_names_of_arrays() -> None:
 
     assert [name for name, _ in reachable_arrays(functools.partial(function, c))] == ["argument 1", "a", "y"]
     assert list(reachable_arrays(print)) == []
+    by_objects = {object(): np.zeros(1), object(): np.zeros(2), "x": np.zeros(3), 4: np.zeros(4)}
+    names = [name for name, _ in reachable_arrays(lambda: by_objects)]
+    assert names == ["by_objects[key 1]", "by_objects[key 2]", "by_objects['x']", "by_objects[4]"]
     inner = np.zeros(1)
     objects = np.array([None, inner, 1.0], object)
     loop: list[Any] = [np.float64(1.0), objects, np.array(["text"]), np.zeros(1, "M8[s]"), np.zeros(2, "V0")]

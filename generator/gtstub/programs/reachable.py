@@ -129,8 +129,8 @@ def _members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif kind in (bool, int, float, complex, str, bytes):
         return
     elif issubclass(kind, dict | types.MappingProxyType):
-        for key, each in islice(list(value.items()), MOST_ELEMENTS):
-            yield f"{name}[{repr(key) if type(key) in (str, int) else '...'}]", each
+        for number, (key, each) in enumerate(islice(list(value.items()), MOST_ELEMENTS), 1):
+            yield f"{name}[{repr(key) if type(key) in (str, int) else f'key {number}'}]", each
     elif issubclass(kind, list | tuple | deque):
         yield from ((f"{name}[{number}]", each) for number, each in enumerate(list(islice(value, MOST_ELEMENTS))))
     elif isinstance(value, types.FunctionType | types.MethodType | functools.partial):
