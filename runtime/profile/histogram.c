@@ -27,7 +27,7 @@ static void merge_calls(gts_call_times *times, const gts_call_times *from)
     gts_histogram_merge(&times->whole, &from->whole);
     times->gpu_count += from->gpu_count;
     gts_histogram_merge(&times->gpu, &from->gpu);
-    gts_add_memory(&times->memory, (gts_pool_use){0}, from->memory);
+    gts_add_memory(&times->memory, from->memory);
 }
 
 gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *stub)

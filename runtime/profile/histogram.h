@@ -66,12 +66,12 @@ static inline void gts_histogram_add(gts_histogram *histogram, uint64_t time)
     ++histogram->bucket[gts_bucket(time)];
 }
 
-/* Adds what was taken from the pool between two moments. */
-static inline void gts_add_memory(gts_pool_use *to, gts_pool_use before, gts_pool_use after)
+/* Adds what was taken from the pool. */
+static inline void gts_add_memory(gts_pool_use *to, gts_pool_use taken)
 {
-    to->arrays += after.arrays - before.arrays;
-    to->bytes += after.bytes - before.bytes;
-    to->ns += after.ns - before.ns;
+    to->arrays += taken.arrays;
+    to->bytes += taken.bytes;
+    to->ns += taken.ns;
 }
 
 /* Adds the times of `from` to a histogram. */

@@ -105,7 +105,7 @@ static int run(gts_program *self, gts_observers rest)
         return gts_run_observed(self, rest);
     const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self, &own->gpu_times, add_gpu_time);
     const bool is_first = !self->runtime->was_called;
-    const gts_pool_use before = gts_pool_taken(self->runtime->pool);
+    const gts_pool_use before = gts_pool_taken(self->runtime->pool, &(const gts_pool_use){0});
     const uint64_t converted = gts_clock_ns();
     const int status = gts_run_observed(self, rest);
     const uint64_t ended = gts_clock_ns();
@@ -118,7 +118,7 @@ static int run(gts_program *self, gts_observers rest)
         gts_histogram_add(&calls->conversion, converted - own->entered);
         gts_histogram_add(&calls->sdfg, ended - converted);
         gts_histogram_add(&calls->whole, ended - own->entered);
-        gts_add_memory(&calls->memory, before, gts_pool_taken(self->runtime->pool));
+        gts_add_memory(&calls->memory, gts_pool_taken(self->runtime->pool, &before));
     }
     own->entered = 0;
     return status;

@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/lock.h"
 #include "program/observe.h"
 
@@ -114,13 +113,14 @@ static void remove_free(arena *in, block *self)
 
 static block *find_free(const arena *in, size_t size)
 {
-    const unsigned int own = class_of(size);
-    block *found = in->free[own];
+    const unsigned int own = class_of(size), next = own + 1;
+    block *found = in->free[own]; /* some are smaller */
     for (unsigned int tries = 0; found != NULL && tries < 8; ++tries, found = found->next)
         if (found->size >= size)
             return found;
-    for (unsigned int word = (own + 1) / 64; word < WORDS; ++word) {
-        const uint64_t has = in->has[word] & (word == (own + 1) / 64 ? ~UINT64_C(0) << (own + 1) % 64 : ~UINT64_C(0));
+    uint64_t wanted = ~UINT64_C(0) << next % 64;
+    for (unsigned int word = next / 64; word < WORDS; ++word, wanted = ~UINT64_C(0)) {
+        const uint64_t has = in->has[word] & wanted;
         if (has != 0)
             return in->free[word * 64 + (unsigned int)__builtin_ctzl(has)];
     }
@@ -356,8 +356,10 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
 {
     gts_sdfg_memory **variable; /* NULL if gtstub has not built the library */
     gts_library_find(library, "__gtstub_memory_", name, &variable);
+    if (variable == NULL)
+        return NULL;
     (void)pthread_once(&once, reserve);
-    if (variable == NULL || arena_size == 0)
+    if (arena_size == 0)
         return NULL;
     gts_sdfg_memory *lent = __atomic_load_n(variable, __ATOMIC_RELAXED); /* maybe by another runtime */
     if (lent == NULL) {
@@ -373,14 +375,14 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
     return lent->take == take ? &((const memory *)lent)->use : NULL;
 }
 
-gts_pool_use gts_pool_taken(const gts_pool_use *use)
+gts_pool_use gts_pool_taken(const gts_pool_use *use, const gts_pool_use *before)
 {
     if (use == NULL)
         return (gts_pool_use){0};
     (void)pthread_mutex_lock(&lock);
-    const gts_pool_use taken = *use;
+    const gts_pool_use now = *use;
     (void)pthread_mutex_unlock(&lock);
-    return taken;
+    return (gts_pool_use){now.arrays - before->arrays, now.bytes - before->bytes, now.ns - before->ns};
 }
 
 void gts_pool_pause(bool pause)

@@ -19,8 +19,8 @@ typedef struct gts_pool_use {
  */
 const gts_pool_use *gts_pool_lend(void *library, const char *name);
 
-/* What was taken until now, of a result of gts_pool_lend(); all 0 for NULL. */
-gts_pool_use gts_pool_taken(const gts_pool_use *use);
+/* What was taken since another moment, of a result of gts_pool_lend(); all 0 for NULL. */
+gts_pool_use gts_pool_taken(const gts_pool_use *use, const gts_pool_use *before);
 
 /*
  * Whether SDFGs get no memory from the pool in this thread. While a handle is initialised they get none: the arena of an

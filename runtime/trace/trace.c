@@ -53,10 +53,10 @@ static int run(gts_program *self, gts_observers rest)
         return gts_run_observed(self, rest);
     own->entered = 0;
     const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_trace_begin(self, &own->gpu, &own->name);
-    const gts_pool_use before = gts_pool_taken(self->runtime->pool);
+    const gts_pool_use before = gts_pool_taken(self->runtime->pool, &(const gts_pool_use){0});
     const int status = gts_run_observed(self, rest);
     const uint64_t end = gts_ticks();
-    const gts_pool_use after = gts_pool_taken(self->runtime->pool);
+    const gts_pool_use taken = gts_pool_taken(self->runtime->pool, &before);
     if (is_on_gpu)
         gts_gpu_trace_end(self, &own->gpu, status != 0);
     gts_events_add((gts_event){
@@ -65,8 +65,8 @@ static int run(gts_program *self, gts_observers rest)
         .kind = GTS_LIKELY(status == 0) ? "call" : "failed call",
         .name = own->name,
         .track = gts_this_track(),
-        .kib = (uint32_t)((after.bytes - before.bytes + 1023) / 1024),
-        .us = (uint32_t)((after.ns - before.ns + 999) / 1000),
+        .kib = (uint32_t)((taken.bytes + 1023) / 1024),
+        .us = (uint32_t)((taken.ns + 999) / 1000),
     });
     return status;
 }

@@ -18,6 +18,7 @@ from gtstub import _host
 from gtstub.errors import CaptureError, CaptureWarning
 from gtstub.programs.reachable import reachable_arrays
 from gtstub.toolchain.compiler import Toolchain
+from tests.support.captures import warned
 from tests.support.scale_program import PROGRAM, SDFG, build_library
 from tests.support.stubs import build_stub
 
@@ -45,14 +46,6 @@ class Model:
 @pytest.fixture
 def model(tmp_path: Path, toolchain: Toolchain) -> Model:
     return Model(tmp_path, toolchain)
-
-
-def warned(method: Callable[[], object]) -> str:
-    with pytest.warns(CaptureWarning) as caught:
-        gtstub.capture(method, name="run")
-    (warning,) = caught
-    assert warning.filename == __file__
-    return str(warning.message)
 
 
 def lacks(what: str) -> str:

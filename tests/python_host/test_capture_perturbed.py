@@ -16,8 +16,9 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.errors import CaptureError, CaptureWarning
+from gtstub.errors import CaptureError
 from gtstub.toolchain.compiler import Toolchain
+from tests.support.captures import warned
 from tests.support.scale_program import PROGRAM, SDFG, build_library
 from tests.support.stubs import build_stub
 
@@ -144,14 +145,6 @@ def test_a_true_step_is_no_warning(model: Model) -> None:
 
 
 # --- What cannot begin with other values ------------------------------------------------------------------------------
-
-
-def warned(method: Callable[[], object]) -> str:
-    with pytest.warns(CaptureWarning) as caught:
-        gtstub.capture(method, name="run")
-    (warning,) = caught
-    assert warning.filename == __file__
-    return str(warning.message)
 
 
 def test_a_method_that_refuses_other_values(model: Model) -> None:

@@ -84,8 +84,13 @@ def _arguments(action: _host.BoundCall | _host.Action) -> dict[Any, Any]:
     return action.arguments if isinstance(action, _host.BoundCall) else dict(enumerate(action.arrays))
 
 
+def _are_same(elements: Iterable[Any], before: Iterable[Any]) -> bool:
+    """Whether these are the same objects in the same order."""
+    return list(map(id, elements)) == list(map(id, before))
+
+
 def _put_back_actions(step: _host.Step, before: list[Any]) -> None:
-    if list(map(id, step)) != list(map(id, before)):
+    if not _are_same(step, before):
         step.actions = before
 
 
@@ -110,12 +115,12 @@ def _put_back_items(mapping: dict[Any, Any], before: Mapping[Any, Any]) -> None:
 
 
 def _put_back_elements(elements: list[Any], before: list[Any]) -> None:
-    if len(elements) != len(before) or any(one is not other for one, other in zip(elements, before, strict=True)):
+    if not _are_same(list.__iter__(elements), before):
         list.__setitem__(elements, slice(None), before)
 
 
 def _put_back_deque(elements: deque[Any], before: tuple[Any, ...]) -> None:
-    if len(elements) != len(before) or any(one is not other for one, other in zip(elements, before, strict=True)):
+    if not _are_same(deque.__iter__(elements), before):
         deque.clear(elements)
         deque.extend(elements, before)
 

@@ -46,9 +46,9 @@ class Subset:
     def ends(self) -> tuple[tuple[str, str], ...] | None:
         """The first and the last index on each axis; None if it is not read, or leaves out indices between them."""
         strided = self.strided
-        return (
-            None if strided is None or any(step != 1 for _, _, step in strided) else tuple(each[:2] for each in strided)
-        )
+        if strided is None or any(step != 1 for _, _, step in strided):
+            return None
+        return tuple((first, last) for first, last, _ in strided)
 
     @property
     def strided(self) -> tuple[tuple[str, str, int], ...] | None:

@@ -356,7 +356,10 @@ class Claim(_Conditional):
 
 @dataclasses.dataclass(frozen=True)
 class Extent(_Conditional):
-    """The size of a `temporary` on an axis, or a factor of it, which must not be negative if the conditions hold."""
+    """
+    What must not be negative if the conditions hold: the size of a `temporary` on an axis, a factor of it, or how far
+    what the SDFG writes to the temporary is from an end of the axis.
+    """
 
     temporary: str
     axis: int

@@ -166,13 +166,13 @@ def _borders(found: Iterable[Access | Unread]) -> Iterator[Extent]:
         if isinstance(access, Unread) or access.sizes is None or not access.is_write:
             continue
         for _, claim in _claims(dataclasses.replace(access, sizes=None)) or ():
-            when = normalized(claim.when)
-            for use in claim.uses if when is not None else ():
+            if (when := normalized(claim.when)) is None:
+                continue
+            for use in claim.uses:
                 (first,), (last,), size = use.lowest, use.highest, access.sizes[use.axis]
-                if when is None or size is None or not (last - first).is_constant:
-                    continue
-                for distance in (first, size - last - 1):
-                    yield Extent(when, use.array.partition("#")[0], use.axis, distance)
+                if size is not None and (last - first).is_constant:
+                    for distance in (first, size - last - 1):
+                        yield Extent(when, use.array.partition("#")[0], use.axis, distance)
 
 
 def _least(
