@@ -18,7 +18,7 @@ from gtstub import _host, settings
 from gtstub.backends.choice import Choice
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request, make_request
-from gtstub.frameworks.gt4py import fingerprint, options
+from gtstub.frameworks.gt4py import fingerprint, options, zeros
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     CompilationArtifact,
@@ -113,7 +113,7 @@ class StubBackend(gtx_backend.Backend[Any]):
             return registry.SettingUp(name, registry.load_for_set_up(name, lambda: self._load(artifact)))
         return self._load(artifact)
 
-    def _load(self, artifact: Entry) -> Program:
+    def _load(self, artifact: Entry) -> ExecutableProgram:
         program, manifest = artifact.load_with_manifest()
         for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
@@ -122,7 +122,7 @@ class StubBackend(gtx_backend.Backend[Any]):
         if self.stream != "current":
             program.stream = self.stream
         collect_metrics(program, functools.partial(_add_sample, f"{program.name}<{self.name}>"))
-        return program
+        return zeros.for_both_zeros(program, artifact.key, self)
 
 
 def collect_metrics(program: Program, add_sample: Callable[[float], None]) -> None:

@@ -25,6 +25,7 @@ from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_type
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.frameworks.gt4py.stages import RequestedArgs
+from gtstub.frameworks.gt4py.zeros import BothZeros
 from gtstub.programs import registry
 from gtstub.programs.compiled import label_of
 from gtstub.settings import Mode, mode
@@ -156,7 +157,8 @@ class CompiledTarget(Target):
 
     def load(self, artifact: Any) -> Callable[..., None]:
         executable = self.backend.load_artifact(artifact)
-        if isinstance(executable, registry.SettingUp):  # The `CompiledProgram` counts its calls.
+        # The `CompiledProgram` counts its calls, and tells zeros apart.
+        while isinstance(executable, registry.SettingUp | BothZeros):
             executable = executable.program
         if isinstance(executable, _host.Program):
             # A call bypasses gt4py's own entry point, which would select the source of the metrics.

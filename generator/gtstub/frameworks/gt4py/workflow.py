@@ -32,6 +32,7 @@ from gtstub.errors import ConfigError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.streams import make_asynchronous
+from gtstub.frameworks.gt4py import zeros
 from gtstub.frameworks.gt4py.calls import check_tables, check_types
 from gtstub.frameworks.gt4py.conditions import check_conditions
 from gtstub.frameworks.gt4py.describe import describe
@@ -87,6 +88,7 @@ class FindingTransforms(gtx_backend.Transforms):
             if isinstance(inp.args, arguments.JITArgs):
                 inp = self.aotify_args(inp)
             requested = self.requested(inp)
+            zeros.remember(requested.request.key, inp)
             if (entry := requested.request.find()) is not None:
                 return FoundProgramDef(None, inp.args, entry)
             check_types(requested.parsed)
