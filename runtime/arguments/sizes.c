@@ -43,10 +43,10 @@ int gts_solve(gts_program *self, uint32_t index, int32_t axis, unsigned int prop
     const gts_short_text where = gts_axis_text(self, axis);
     const uint64_t quotient = gts_int_floor(numerator, divisor);
     *value = (int64_t)quotient;
-    if (GTS_UNLIKELY(divisor == 0))
+    if (GTS_UNLIKELY(divisor == 0 && numerator == 0))
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
-                          "has %s %" PRId64 " on %s ('%s'), but the other arguments leave '%s' open in %s; pass it.",
-                          name, found, where.text, leaf->axes[axis].dim, symbol, text);
+                          "has %s %" PRId64 " on %s ('%s'), which %s is for any '%s': pass '%s=...'.", name, found,
+                          where.text, leaf->axes[axis].dim, text, symbol, symbol);
     if (GTS_UNLIKELY(quotient * divisor != numerator))
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
                           "has %s %" PRId64 " on %s ('%s'), but no integer '%s' makes %s equal to it.", name, found,

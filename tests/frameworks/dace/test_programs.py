@@ -187,6 +187,20 @@ def test_strides() -> None:
         strided(whole(3, 8)[:, ::2], whole(3, 4, order="F"))
 
 
+@gtstub.program
+@dace.program
+def plain(a: dace.float64[M, N]):
+    a[:] = a + 1
+
+
+@pytest.mark.parametrize(("rows", "stride"), [(slice(None, None, -1), -4), (slice(None, None, 2), 8)])
+def test_a_view_with_other_rows(rows: slice, stride: int) -> None:
+    plain(whole(4, 4))
+    message = f"but stride of axis 0 of 'a' is {stride}; pass a copy in the declared layout."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        plain(whole(4, 4)[rows])
+
+
 # --- Parameters -------------------------------------------------------------------------------------------------------
 
 

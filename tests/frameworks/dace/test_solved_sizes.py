@@ -74,8 +74,9 @@ def test_what_does_not_divide_is_refused_with_the_axis(tmp_path: Path) -> None:
     calls.call()
     where = "on axis 0 ('axis_0')"
     check_refused(calls, "'b'", f"has size 7 {where}, but no integer 'M' makes M*N equal to it.", b=np.zeros(7))
-    message = f"has size 0 {where}, but the other arguments leave 'M' open in M*N; pass it."
+    message = f"has size 0 {where}, which M*N is for any 'M': pass 'M=...'."
     check_refused(calls, "'b'", message, a=np.zeros(0), b=np.zeros(0))
+    check_refused(calls, "'b'", f"has size 7 {where}, but no integer 'M'", a=np.zeros(0), b=np.zeros(7))
     system = Calls(program_of(arrays((("N + M",), ("N - M",))), {"N": 5, "M": 2}), made_in(tmp_path / "system"))
     system.call()
     check_refused(system, "'b'", f"has size 4 {where}, but no integer", b=np.zeros(4))
@@ -99,7 +100,7 @@ def test_a_passed_symbol_that_changes_is_solved_anew(tmp_path: Path) -> None:
     calls.call(K=4)
     calls.check_slots(symbols={"N": 3, "M": 2, "K": 4})
     check_refused(calls, "'a'", "has size 12", "but no integer 'N' makes K*N equal to it.", K=5)
-    check_refused(calls, "'a'", "but the other arguments leave 'N' open in K*N; pass it.", K=0)
+    check_refused(calls, "'a'", "but no integer 'N' makes K*N equal to it.", K=0)
     calls.call()
     calls.check_slots()
 
