@@ -225,13 +225,13 @@ class Conditional(Block):
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sdfg(Region):
     """
-    An SDFG, which may be nested in another one. `constants` have their values, `init_code` are the texts of code in the
-    initialisation of its library.
+    An SDFG, which may be nested in another one. `symbols` have their types, `constants` their values; `init_code` are
+    the texts of code in the initialisation of its library.
     """
 
     name: str = ""
     containers: Mapping[str, Container] = dataclasses.field(default_factory=dict)
-    symbols: tuple[str, ...] = ()
+    symbols: Mapping[str, str] = dataclasses.field(default_factory=dict)
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     init_code: tuple[str, ...] = ()
 

@@ -148,7 +148,7 @@ def _sdfg(found: Json) -> Sdfg:
     return Sdfg(
         **_region({name: value for name, value in found.items() if name not in inner}),
         containers={name: _container(each) for name, each in found["containers"].items()},
-        symbols=tuple(found["symbols"]),
+        symbols=found["symbols"],
         init_code=tuple(found["init_code"]),
     )
 

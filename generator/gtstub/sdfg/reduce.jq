@@ -103,7 +103,7 @@ def sdfg:
   | region(sdfg)
   + {
       name: $it.name, label: "", containers: ($it._arrays // {} | map_values(container)),
-      symbols: ($it.symbols // {} | keys),
+      symbols: ($it.symbols // {}),
       constants: ($it.constants_prop // {} | map_values(.[1])),
       init_code: [$it.init_code // {} | .[] | code]
     };

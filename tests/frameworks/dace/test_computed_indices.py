@@ -66,6 +66,18 @@ def short_type(o: dace.float64[N], n: dace.uint8, m: dace.int8):
 
 @gtstub.program
 @dace.program
+def short_sum(o: dace.float64[N], n: dace.int8, m: dace.int8):
+    o[n + m] = 5.0
+
+
+@gtstub.program
+@dace.program
+def short_difference(o: dace.float64[N], n: dace.uint8, m: dace.uint8):
+    o[n - m] = 5.0
+
+
+@gtstub.program
+@dace.program
 def mixed(o: dace.float64[N], n: dace.uint32, m: dace.int32):
     if m < n:
         o[3] = 1.0
@@ -129,6 +141,14 @@ def test_short_types_do_not() -> None:
     assert written(short_type, 4, 1, -100) == [0, 0, 0, 0]
     assert written(short_type, 4, 4, 2) == [2, 2, 1, 1]
     check_refused(short_type, 4, 1, 127, needs="0 to 253")
+
+
+def test_an_index_in_a_symbol_of_a_short_type_does() -> None:
+    """DaCe assigns the index to a symbol, whose type is that of the scalars."""
+    check_refused(short_sum, 201, 100, 100, needs="-56 to -56")
+    assert written(short_sum, 4, 1, 2) == [0, 0, 0, 5]
+    assert np.flatnonzero(written(short_difference, 256, 1, 2)) == [255]
+    check_refused(short_difference, 10, 1, 2, needs="255 to 255")
 
 
 def test_unsigned_scalars_beside_signed_ones() -> None:

@@ -10,7 +10,7 @@ import dataclasses
 
 from gtstub.analysis.bounds import conditions
 from gtstub.analysis.bounds.access import Scope
-from gtstub.analysis.bounds.wrapping import Typed
+from gtstub.analysis.bounds.wrapping import SIGNED, Typed
 from gtstub.sdfg.dataflow import Dataflow, around
 from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, Transition, assigned_in, regions_in, states_in
 
@@ -30,17 +30,17 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
     scalars = {name: each for name, each in writers.items() if name not in changing and name in scalar}
     # An argument has its value from outside until it is written.
     own = {name: each for name, each in scalars.items() if sdfg.containers[name].is_transient}
-    return _with_data(sdfg, _with_values(scope, assigned, own), assigned, scalars)
+    return _with_data(sdfg, _with_values(sdfg, scope, assigned, own), assigned, scalars)
 
 
-def behind(edge: Transition, scope: Scope) -> Scope:
+def behind(edge: Transition, scope: Scope, sdfg: Sdfg) -> Scope:
     """
     The scope behind an edge, where the symbols that all edges assign alike have their values: in each round of the
     loops around the edge another one. DaCe assigns the size of a section before each operation on it, and the parts of
     a condition before a branch.
     """
     texts = {name: text for name, text in edge.assignments.items() if name in scope.alike - scope.symbols.keys()}
-    found = {name: value for name, text in texts.items() if (value := scope.typed(text)) is not None}
+    found = {name: value for name, text in texts.items() if (value := _assigned(name, text, scope, sdfg)) is not None}
     if scope.doubt:
         return scope
     others = {name: conditions.choice(text, scope, 0) for name, text in texts.items() if name not in found}
@@ -124,11 +124,17 @@ def _writers(sdfg: Sdfg) -> dict[str, list[_Writer]]:
     return found
 
 
-def _with_values(scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
+def _assigned(name: str, text: str, scope: Scope, sdfg: Sdfg) -> Typed | None:
+    """The value of a symbol to which an expression is assigned, if it is known."""
+    found = scope.typed(text)
+    return None if found is None else found.stored(sdfg.symbols.get(name, SIGNED))
+
+
+def _with_values(sdfg: Sdfg, scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
     texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
     writers = {name: each[0] for name, each in scalars.items() if len(each) == 1}
     while True:
-        found = {name: scope.typed(text) for name, text in texts.items() if name not in scope.symbols}
+        found = {name: _assigned(name, text, scope, sdfg) for name, text in texts.items() if name not in scope.symbols}
         found |= {name: writer.value(scope) for name, writer in writers.items() if name not in scope.symbols}
         known = {name: each for name, each in found.items() if each is not None}
         if not known:

@@ -112,7 +112,7 @@ def _in_steps(steps: Iterable[Block | Transition], scope: Scope, sdfg: Sdfg) -> 
             case Transition():
                 for text in step.assignments.values():
                     yield from _in_text(text, scope)
-                scope = names.behind(step, scope)
+                scope = names.behind(step, scope, sdfg)
             case State():
                 yield from states.accesses(step, scope, sdfg, in_sdfg)
             case Conditional():

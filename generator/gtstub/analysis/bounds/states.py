@@ -301,7 +301,7 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
         if (found := fact_text(text, scope.texts)) is not None:
             texts[name] = found
         if (value := scope.typed(text)) is not None:
-            values[name] = value
+            values[name] = value.stored(sdfg.symbols[name]) if name in sdfg.symbols else value
         elif scope.depends_on_data(text):
             data.add(name)
         else:
