@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,9 @@ from dace.codegen import codegen, compiler
 from dace.frontend.python import cached_program, parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
+from dace.sdfg.state import LoopRegion
+from dace.transformation.passes.analysis import loop_analysis
+from dace.transformation.passes.lift_trivial_if import LiftTrivialIf
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.call_arguments import may_be_none, says_none
@@ -137,12 +141,31 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
             )
     refresh(program)
     with _nones(program, args, kwargs):
-        sdfg = program._parse(args, dict(kwargs))
+        sdfg = program._parse(args, dict(kwargs), simplify=False)
+    counts_up = _counts_up(sdfg)
+    if config.Config.get_bool("optimizer", "automatic_simplification"):
+        sdfg.simplify(validate=False, skip=None if counts_up else {LiftTrivialIf.__name__})
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
+        if not counts_up:
+            warnings.warn(
+                f"Program '{program.name}' has a loop that counts down: the automatic optimisation of DaCe 2.0.0a10 may"
+                " leave out a branch that the loop reaches, so that results are wrong.",
+                stacklevel=2,
+            )
         sdfg = program.auto_optimize(sdfg)
         sdfg.simplify()
     load_nested(sdfg)  # What is in them is in the key then.
     return expanded(sdfg)
+
+
+def _counts_up(sdfg: dace.SDFG) -> bool:
+    """
+    Whether all loops do. DaCe 2.0.0a10 leaves out branches that a loop never reaches (LiftTrivialIf), but takes the
+    first value of any loop's variable for the least one.
+    """
+    regions = (each for nested in sdfg.all_sdfgs_recursive() for each in nested.all_control_flow_regions())
+    loops = [each for each in regions if isinstance(each, LoopRegion) and each.loop_variable]
+    return all((step := loop_analysis.get_loop_stride(each)) is not None and step.is_positive for each in loops)
 
 
 @contextmanager

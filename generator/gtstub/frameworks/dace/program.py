@@ -270,7 +270,7 @@ class StubbedProgram(Overloads):
     # What DaCe asks of an object that another of its programs calls.
 
     def __sdfg__(self, *args: Any, **kwargs: Any) -> dace.SDFG:
-        return self.dace_program.__sdfg__(*args, **kwargs)
+        return self.dace_program.to_sdfg(*args, **kwargs, simplify=False)  # as `parse_program` does for the caller
 
     def __sdfg_signature__(self) -> tuple[Any, Any]:
         return self.dace_program.__sdfg_signature__()  # type: ignore[no-any-return]

@@ -28,7 +28,6 @@ from gtstub.frameworks.dace.call_arguments import RESULTS, Arguments
 from gtstub.frameworks.dace.changes import Change, Watch, change_of
 from gtstub.frameworks.dace.closures import Closure, Identical, closure_of
 from gtstub.frameworks.dace.conversions import Conversion
-from gtstub.frameworks.dace.falling_loops import warn_of_falling_loops
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh, type_name
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
@@ -288,7 +287,6 @@ def _recording(program: DaceProgram, front_end: FrontEnd) -> Iterator[Recorder]:
         finally:
             for function in (program.f, *recorder.functions):
                 check_source(function, program.name)
-                warn_of_falling_loops(function, program.name)
 
 
 def _meet(value: Any, front_end: FrontEnd) -> None:
