@@ -36,25 +36,19 @@ static void swap_arrays(gts_program *self)
     }
 }
 
-/* The elements of a table that were kept in the slots of a call. */
-static gts_samples *samples_of(const gts_stub *stub, uint32_t leaf, void *slots)
-{
-    return (gts_samples *)((char *)slots + stub->tables) + (leaf - gts_first_table(stub));
-}
-
 /* Whether an array is that of an earlier call: for a table, one with the same elements. */
 static bool is_known(const gts_stub *stub, uint32_t leaf, const gts_array *array, const void *args, void *slots)
 {
     return is_same(array, gts_array_in(args, &stub->leaves[leaf])) &&
-           (stub->leaves[leaf].kind != GTS_CONNECTIVITY || !gts_samples_differ(array, samples_of(stub, leaf, slots)));
+           (stub->leaves[leaf].kind != GTS_CONNECTIVITY ||
+            !gts_samples_differ(array, gts_samples_of(stub, leaf, slots)));
 }
 
 /* Whether all tables of an earlier call, which this one passes again, have the same elements. */
 static bool are_tables_known(const gts_stub *stub, const void *args, void *slots)
 {
     uint32_t i = gts_first_table(stub);
-    while (i < stub->leaf_count &&
-           !gts_samples_differ(gts_array_in(args, &stub->leaves[i]), samples_of(stub, i, slots)))
+    while (i < stub->leaf_count && is_known(stub, i, gts_array_in(args, &stub->leaves[i]), args, slots))
         ++i;
     return i == stub->leaf_count;
 }
@@ -78,7 +72,7 @@ static bool reuse_other(gts_program *self, uint32_t index, const gts_array *arra
     leaf->current->array = leaf->remembered[other].array;
     leaf->table_of[self->current_index] = leaf->table_of[other];
     if (stub->leaves[index].kind == GTS_CONNECTIVITY)
-        *samples_of(stub, index, self->slots) = *samples_of(stub, index, self->other.slots);
+        *gts_samples_of(stub, index, self->slots) = *gts_samples_of(stub, index, self->other.slots);
     return true;
 }
 
@@ -94,7 +88,7 @@ static int check_new(gts_program *self, uint32_t index, const gts_array *array)
     if (stub->leaves[index].kind != GTS_CONNECTIVITY)
         return 0;
     gts_forget_table(leaf, self->current_index);
-    gts_samples_take(array, samples_of(stub, index, self->slots));
+    gts_samples_take(array, GTS_WHOLE_TABLE, gts_samples_of(stub, index, self->slots));
     return gts_shift_table(self, index);
 }
 

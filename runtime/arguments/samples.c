@@ -1,6 +1,7 @@
 /*
  * Elements of a table, by which a call recognises that it is not the table that was read: a host may have changed it, or
- * have another one at the same address.
+ * have another one at the same address. They are spread over the rows and columns that calls use: a host may have more
+ * rows, which stay as they are.
  *
  * A call compares words, in few instructions: a word at each of some places, and one `step` bytes after it. A word has
  * several elements, or one element and what lies between it and the next.
@@ -12,11 +13,12 @@
 #define WORD ((int64_t)sizeof(uint64_t))
 #define MOST (2 * GTS_SAMPLES * WORD) /* bytes of all words */
 
-/* A table as bytes. Strides are not negative. */
+/* What is used of a table, as bytes. Strides are not negative. */
 typedef struct layout {
     const char *begin;
-    int64_t element, bytes; /* sizes of an element, and from the first byte of the table to the last */
+    int64_t element, bytes; /* sizes of an element, and from the first byte to the last */
     int64_t size[2], stride[2];
+    bool is_small; /* words have room for the whole table */
 } layout;
 
 /* Where the words of a table are, in bytes from its beginning, and which bytes of them are its elements. */
@@ -25,24 +27,22 @@ typedef struct places {
     uint64_t mask[GTS_SAMPLES];
 } places;
 
-static layout layout_of(const gts_array *table)
+static layout layout_of(const gts_array *table, const gts_table_use *use)
 {
+    const int64_t first[] = {use->first, __builtin_ctzll(use->columns)};
+    const int64_t last[] = {gts_min(use->last, table->shape[0] - 1),
+                            gts_min(63 - __builtin_clzll(use->columns), table->shape[1] - 1)};
     layout found = {.begin = table->data, .element = (int64_t)gts_dtype_size(table->dtype)};
     found.bytes = found.element;
+    found.is_small = table->shape[0] <= MOST / found.element / table->shape[1];
     for (int axis = 0; axis < 2; ++axis) {
-        const int64_t stride = table->strides[axis] * found.element, length = (table->shape[axis] - 1) * stride;
-        found.size[axis] = table->shape[axis];
+        const int64_t stride = table->strides[axis] * found.element, length = (last[axis] - first[axis]) * stride;
+        found.size[axis] = last[axis] - first[axis] + 1;
         found.stride[axis] = stride < 0 ? -stride : stride;
-        found.begin += stride < 0 ? length : 0;
+        found.begin += first[axis] * stride + (stride < 0 ? length : 0);
         found.bytes += stride < 0 ? -length : length;
     }
     return found;
-}
-
-/* The place `i` of `count` that are spread over an axis. The axis of any table that exists is shorter than 2^48. */
-static int64_t spread(int64_t i, int64_t count, int64_t size)
-{
-    return i * (size - 1) / (count - 1);
 }
 
 /* Finds words with all elements of a small table that is one piece of memory. */
@@ -60,21 +60,22 @@ static bool find_all(const layout *table, places *found)
     return true;
 }
 
-/* Finds words that are spread over a larger table: the second of a pair is half of the rows and columns after the first. */
+/* Finds words that are spread over a larger table, from its first row to its last. */
 static bool find_some(const layout *table, places *found)
 {
     const int64_t more = WORD / table->element - 1; /* elements of a word after the first */
     int64_t rows = table->size[0], columns = table->size[1];
-    if (rows <= MOST / table->element / columns)
+    if (table->is_small)
         return false;
     const bool is_across = table->stride[1] == table->element && columns > more;
     const bool is_down = !is_across && table->stride[0] == table->element && rows > more;
     columns -= is_across ? more : 0;
     rows -= is_down ? more : 0;
-    found->step = rows / 2 * table->stride[0] + columns / 2 * table->stride[1];
-    for (int i = 0; i < GTS_SAMPLES; ++i) {
-        const int64_t place = spread(i, GTS_SAMPLES, rows - rows / 2) * table->stride[0] +
-                              spread(i, GTS_SAMPLES, columns - columns / 2) * table->stride[1];
+    const int64_t down = (rows + 2 * GTS_SAMPLES - 3) / (2 * GTS_SAMPLES - 1), right = columns / 2; /* within a pair */
+    found->step = down * table->stride[0] + right * table->stride[1];
+    for (int i = 0; i < GTS_SAMPLES; ++i) { /* no axis of any table that exists is longer than 2^48 */
+        const int64_t place = i * (rows - down - 1) / (GTS_SAMPLES - 1) * table->stride[0] +
+                              i % (columns - right) * table->stride[1];
         const int64_t before = place + found->step + WORD > table->bytes ? WORD - table->element : 0;
         if (before > place) /* all rows may be one, with a stride of 0 */
             return false;
@@ -83,15 +84,6 @@ static bool find_some(const layout *table, places *found)
         memset((char *)&found->mask[i] + before, 0xff, (size_t)table->element);
     }
     return true;
-}
-
-static void take_words(const layout *table, const places *found, gts_samples *samples)
-{
-    samples->step = found->step;
-    for (int i = 0; i < GTS_SAMPLES; ++i) {
-        samples->at[i] = table->begin + found->first[i];
-        samples->words[i] = (gts_words){gts_word_at(samples->at[i]), gts_word_at(samples->at[i] + samples->step)};
-    }
 }
 
 /*
@@ -113,36 +105,40 @@ static void take_elements(const layout *table, gts_samples *samples)
 }
 
 /* Takes the samples of a table, and tells which bytes of their words are its elements. */
-static void take(const gts_array *table, gts_samples *samples, uint64_t mask[GTS_SAMPLES])
+static void take(const gts_array *table, gts_table_use use, gts_samples *samples, uint64_t mask[GTS_SAMPLES])
 {
     static const uint64_t nothing;
     places found;
-    *samples = (gts_samples){.step = 0};
+    *samples = (gts_samples){.of = use};
     memset(mask, 0xff, GTS_SAMPLES * sizeof *mask);
     for (int i = 0; i < GTS_SAMPLES; ++i)
         samples->at[i] = (const char *)&nothing;
     if (table->device != GTS_CPU || gts_is_empty(table))
         return;
-    const layout whole = layout_of(table);
-    if (find_all(&whole, &found) || find_some(&whole, &found)) {
-        take_words(&whole, &found, samples);
+    const layout part = layout_of(table, &use);
+    if (find_all(&part, &found) || find_some(&part, &found)) {
+        samples->step = found.step;
+        for (int i = 0; i < GTS_SAMPLES; ++i) {
+            const char *const at = samples->at[i] = part.begin + found.first[i];
+            samples->words[i] = (gts_words){gts_word_at(at), gts_word_at(at + found.step)};
+        }
         memcpy(mask, found.mask, sizeof found.mask);
     } else {
-        take_elements(&whole, samples);
+        take_elements(&part, samples);
     }
 }
 
-void gts_samples_take(const gts_array *table, gts_samples *samples)
+void gts_samples_take(const gts_array *table, gts_table_use use, gts_samples *samples)
 {
     uint64_t mask[GTS_SAMPLES];
-    take(table, samples, mask);
+    take(table, use, samples, mask);
 }
 
 bool gts_samples_differ(const gts_array *table, gts_samples *samples)
 {
     gts_samples now;
     uint64_t mask[GTS_SAMPLES];
-    take(table, &now, mask);
+    take(table, samples->of, &now, mask);
     for (int i = 0; i < GTS_SAMPLES; ++i) {
         const gts_words difference = now.words[i] ^ samples->words[i];
         if (((difference[0] | difference[1]) & mask[i]) != 0)

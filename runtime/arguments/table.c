@@ -1,8 +1,9 @@
 /*
  * Checks the elements of tables of neighbors that the SDFG uses as indices, and copies tables of base 1 to base 0.
  *
- * A table has millions of elements. The first check reads all of them, for the lowest and the highest index. Only if
- * they do not fit, the rows and columns that the call uses are read, because others may have any value.
+ * A table has millions of elements. The first check reads the rows that the call uses, for the lowest and the highest
+ * index, and later checks those that no call has used before. Only if these indices do not fit, the rows and columns of
+ * this call are read, because others may have any value.
  */
 #include "arguments/table.h"
 
@@ -57,34 +58,35 @@ DEFINE_RANGE_OF(int64_t, INT64)
 
 static range range_of_line(const gts_array *table, int64_t offset, int64_t count, int64_t stride, bool skips)
 {
-    if (table->dtype == GTS_INT32)
-        return range_of_int32_t((const int32_t *)table->data + offset, count, stride, skips);
-    return range_of_int64_t((const int64_t *)table->data + offset, count, stride, skips);
+    const bool is_dense = stride == 1 && !skips;
+    if (table->dtype == GTS_INT32) {
+        const int32_t *const data = (const int32_t *)table->data + offset;
+        return is_dense ? range_of_consecutive_int32_t(data, count) : range_of_int32_t(data, count, stride, skips);
+    }
+    const int64_t *const data = (const int64_t *)table->data + offset;
+    return is_dense ? range_of_consecutive_int64_t(data, count) : range_of_int64_t(data, count, stride, skips);
 }
 
 static range range_of_table(const gts_array *table)
 {
     const int64_t rows = table->shape[0], columns = table->shape[1];
     const int64_t down = table->strides[0], right = table->strides[1];
+    if (right == 1 && down == columns)
+        return range_of_line(table, 0, rows * columns, 1, false);
     range found = NOTHING;
-    if ((right == 1 && down == columns) || (down == 1 && right == rows)) {
-        found = table->dtype == GTS_INT32 ? range_of_consecutive_int32_t(table->data, rows * columns)
-                                          : range_of_consecutive_int64_t(table->data, rows * columns);
-    } else {
-        for (int64_t column = 0; column < columns; ++column)
-            found = join(found, range_of_line(table, column * right, rows, down, false));
-    }
+    for (int64_t column = 0; column < columns; ++column)
+        found = join(found, range_of_line(table, column * right, rows, down, false));
     return found;
 }
 
-/* The range of the rows from `first` to `last` in some columns, without elements that equal -1 if `skips`. */
-static range range_of_part(const gts_array *table, int64_t first, int64_t last, uint64_t columns, bool skips)
+/* The range of some rows and columns, without elements that equal -1 if `skips`. */
+static range range_of_part(const gts_array *table, gts_table_use use, bool skips)
 {
     range found = NOTHING;
-    for (int64_t column = 0; column < 64 && columns >> column != 0; ++column) {
-        const int64_t offset = first * table->strides[0] + column * table->strides[1];
-        if ((columns >> column & 1) != 0)
-            found = join(found, range_of_line(table, offset, last - first + 1, table->strides[0], skips));
+    for (int64_t column = 0; column < 64 && use.columns >> column != 0; ++column) {
+        const int64_t offset = use.first * table->strides[0] + column * table->strides[1];
+        if ((use.columns >> column & 1) != 0)
+            found = join(found, range_of_line(table, offset, use.last - use.first + 1, table->strides[0], skips));
     }
     return found;
 }
@@ -95,6 +97,21 @@ static int64_t element(const gts_array *table, int64_t row, int64_t column)
     return table->dtype == GTS_INT32 ? ((const int32_t *)table->data)[offset] : ((const int64_t *)table->data)[offset];
 }
 
+/* Copies rows of a table of base 1 to base 0. */
+static void shift(const gts_array *table, void *copy, int64_t first, int64_t last)
+{
+    for (int64_t row = first; row <= last; ++row) {
+        for (int64_t column = 0; column < table->shape[1]; ++column) {
+            const int64_t offset = row * table->strides[0] + column * table->strides[1];
+            const uint64_t value = (uint64_t)element(table, row, column) - 1; /* wraps around for any value */
+            if (table->dtype == GTS_INT32)
+                ((int32_t *)copy)[offset] = (int32_t)(uint32_t)value;
+            else
+                ((int64_t *)copy)[offset] = (int64_t)value;
+        }
+    }
+}
+
 /* ---- Checking -------------------------------------------------------------------------------------------------- */
 
 static bool contains(range allowed, range found)
@@ -103,17 +120,15 @@ static bool contains(range allowed, range found)
 }
 
 /* The range of a part of a table, which is remembered. */
-static range known_part(gts_table *known, const gts_array *table, int64_t first, int64_t last, uint64_t columns,
-                        bool skips)
+static range known_part(gts_table *known, const gts_array *table, gts_table_use use, bool skips)
 {
     for (uint32_t i = 0; i < known->part_count && i < GTS_TABLE_PARTS; ++i) {
         const gts_table_part *const part = &known->part[i];
-        if (part->first == first && part->last == last && part->columns == columns && part->skips == skips)
+        if (memcmp(&part->use, &use, sizeof use) == 0 && part->skips == skips)
             return (range){part->least, part->most};
     }
-    const range found = range_of_part(table, first, last, columns, skips);
-    known->part[known->part_count % GTS_TABLE_PARTS] = (gts_table_part){first,       last,       columns,
-                                                                        found.least, found.most, skips};
+    const range found = range_of_part(table, use, skips);
+    known->part[known->part_count % GTS_TABLE_PARTS] = (gts_table_part){use, found.least, found.most, skips};
     ++known->part_count;
     return found;
 }
@@ -197,35 +212,70 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
                             value, place.text, base_text, field->path, shown.least, shown.most, axis.text, dim);
 }
 
+/* Reads rows that no call has used before. A C or Fortran host may have changed them since they were copied to base 0. */
+static void read_rows(const gts_array *of_host, const gts_array *table, gts_table *known, int64_t first, int64_t last)
+{
+    gts_array rows = *table;
+    rows.data = (char *)rows.data + first * rows.strides[0] * (int64_t)gts_dtype_size(rows.dtype);
+    rows.shape[0] = last - first + 1;
+    if (of_host != NULL && of_host->data != table->data)
+        shift(of_host, table->data, first, last);
+    const range found = range_of_table(&rows);
+    known->least[false] = gts_min(known->least[false], found.least);
+    known->least[true] = gts_min(known->least[true], found.least == -1 ? 0 : found.least); /* the next takes as long */
+    known->most = gts_max(known->most, found.most);
+}
+
+/* Reads what no call has used before, and keeps elements of all that calls have used. */
+static void use_more(gts_program *self, uint32_t index, gts_table_use use)
+{
+    gts_leaf *const leaf = &self->leaf[index];
+    gts_table *const known = gts_table_of(leaf);
+    const gts_array *const of_host = self->knows_args ? gts_array_in(self->args, &self->stub->leaves[index]) : NULL;
+    if (known->is_new)
+        *known = (gts_table){.used = {use.first, use.last, 0},
+                             .lowest = INT64_MAX,
+                             .copy = known->copy,
+                             .least = {INT64_MAX, INT64_MAX},
+                             .most = INT64_MIN};
+    gts_table_use before = known->used;
+    known->used = (gts_table_use){gts_min(use.first, before.first), gts_max(use.last, before.last),
+                                  use.columns | before.columns};
+    if (known->used.columns != before.columns) /* no row was used in these columns */
+        before.last = (before.first = known->used.first) - 1;
+    read_rows(of_host, &leaf->current->array, known, known->used.first, before.first - 1);
+    read_rows(of_host, &leaf->current->array, known, before.last + 1, known->used.last);
+    if (of_host == NULL) /* the tables of Python are objects */
+        return;
+    gts_samples_take(of_host, known->used, gts_samples_of(self->stub, index, self->slots));
+    if (leaf->table_of[0] == leaf->table_of[1]) /* the call before the last has elements of fewer rows */
+        self->other.knows_args = self->other.knows_fortran = false;
+}
+
 int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last, int64_t least,
                            int64_t most)
 {
     gts_leaf *const leaf = &self->leaf[follow->table];
     const gts_array *const table = &leaf->current->array;
+    const gts_table_use use = {first, last, follow->columns};
     const range allowed = {least, most};
     if (table->device != GTS_CPU)
         return 0;
     if (GTS_UNLIKELY(first < 0 || last >= table->shape[0]))
         return gts_refuse_indices(self, &self->stub->leaves[follow->table], 0, table, first, last);
+    if (first > last)
+        return 0;
     gts_table *const known = gts_table_of(leaf);
-    if (GTS_UNLIKELY(known->is_new)) {
-        const range found = range_of_table(table);
-        known->least[false] = found.least;
-        known->least[true] = found.least == -1 ? 0 : found.least; /* finding the next one takes twice as long */
-        known->most = found.most;
-        known->part_count = 0;
-        known->lowest = INT64_MAX;
-        known->is_new = false;
-    }
+    if (known->is_new || !gts_is_used(known, follow, first, last))
+        use_more(self, follow->table, use);
     if (GTS_UNLIKELY(!known->is_checked)) {
         self->has_new_table = true;
         if (gts_doubts_base(self, leaf) && known->lowest > 0)
-            known->lowest = gts_min(known->lowest,
-                                    known_part(known, table, first, last, follow->columns, follow->skips).least);
+            known->lowest = gts_min(known->lowest, known_part(known, table, use, follow->skips).least);
     }
     if (GTS_LIKELY(contains(allowed, (range){known->least[follow->skips], known->most})))
         return 0;
-    const range part = known_part(known, table, first, last, follow->columns, follow->skips);
+    const range part = known_part(known, table, use, follow->skips);
     if (contains(allowed, part))
         return 0;
     forget_refused(self, leaf);
@@ -233,20 +283,6 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
 }
 
 /* ---- Index base 1 ---------------------------------------------------------------------------------------------- */
-
-static void shift(const gts_array *table, void *copy)
-{
-    for (int64_t row = 0; row < table->shape[0]; ++row) {
-        for (int64_t column = 0; column < table->shape[1]; ++column) {
-            const int64_t offset = row * table->strides[0] + column * table->strides[1];
-            const uint64_t value = (uint64_t)element(table, row, column) - 1; /* wraps around for any value */
-            if (table->dtype == GTS_INT32)
-                ((int32_t *)copy)[offset] = (int32_t)(uint32_t)value;
-            else
-                ((int64_t *)copy)[offset] = (int64_t)value;
-        }
-    }
-}
 
 int gts_shift_table(gts_program *self, uint32_t index)
 {
@@ -273,7 +309,7 @@ int gts_shift_table(gts_program *self, uint32_t index)
     if (copy == NULL)
         return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");
     copy->owners = 1;
-    shift(table, copy->bytes - extent.low);
+    shift(table, copy->bytes - extent.low, 0, table->shape[0] - 1);
     known->copy = copy;
     table->data = copy->bytes - extent.low;
     return 0;

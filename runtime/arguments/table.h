@@ -28,8 +28,11 @@ static inline bool gts_doubts_base(const gts_program *self, const gts_leaf *leaf
 
 /* ---- samples.c ------------------------------------------------------------------------------------------------- */
 
-/* Keeps some elements of a table, spread over its rows and columns. */
-void gts_samples_take(const gts_array *table, gts_samples *samples);
+/* Until it is known what calls use of a table, or if it is not. */
+#define GTS_WHOLE_TABLE ((gts_table_use){0, INT64_MAX, UINT64_MAX})
+
+/* Keeps some elements of a table, spread over these rows and columns, as far as it has them. */
+void gts_samples_take(const gts_array *table, gts_table_use use, gts_samples *samples);
 
 /*
  * Whether a table has other elements than those that were kept of one at the same address, in the same layout. If not,

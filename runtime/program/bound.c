@@ -276,9 +276,20 @@ static GTS_COLD int check_memory(const gts_bound_call *call)
     return 0;
 }
 
-static int bind_again(void *call)
+/* Binds a call again that has seen a changed table. Its program may compare others of the elements, and not see it. */
+static int bind_again(void *context)
 {
-    return bind(call, ((const gts_bound_call *)call)->args);
+    gts_bound_call *const call = context;
+    const gts_stub *const stub = call->stub;
+    if (gts_enter_open(call->program) != 0)
+        return -1;
+    for (uint32_t i = gts_first_table(stub); i < stub->leaf_count; ++i) {
+        if (memcmp(&gts_samples_of(stub, i, call->slots)->of, &gts_samples_of(stub, i, call->program->slots)->of,
+                   sizeof(gts_table_use)) != 0)
+            gts_forget_arrays(call->program);
+    }
+    gts_leave(call->program);
+    return bind(call, call->args);
 }
 
 static int call_program(void *context)

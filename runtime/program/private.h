@@ -46,6 +46,12 @@ static inline uint32_t gts_first_table(const gts_stub *stub)
     return stub->leaf_count - stub->table_count;
 }
 
+/* The elements of a table that are kept in the slots of a call. */
+static inline gts_samples *gts_samples_of(const gts_stub *stub, uint32_t leaf, void *slots)
+{
+    return (gts_samples *)((char *)slots + stub->tables) + (leaf - gts_first_table(stub));
+}
+
 /* Whether the SDFG calls functions of its host. */
 static inline bool gts_has_callbacks(const gts_stub *stub)
 {

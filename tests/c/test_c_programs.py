@@ -35,6 +35,22 @@ def test_changed_tables(build: Build) -> None:
     build.run("changed_tables.c", *programs, stubs=["gather_stub.so", "wide_gather_stub.so"])
 
 
+SOME_CHANGES = {"a region of a twentieth": 10, "one element": 0}
+"""Least numbers of changes, out of 50, that are noticed: the elements that a call compares lie in other rows."""
+
+
+@address
+def test_changes_of_the_used_rows_of_a_table(build: Build) -> None:
+    program, variables = ("./part_gather_stub.so", "./libpart_gather.so"), {"GTSTUB_SUBSETS": "E2V"}
+    printed = build.run("used_rows.c", *program, stubs=program[:1], variables=variables)
+    print(printed)
+    for line in printed.splitlines():
+        what, number = line.split(": ")
+        kind, _ = what.split(", ")
+        assert int(number) == 0 if kind == "unused elements" else int(number) >= SOME_CHANGES.get(kind, 50), line
+    assert len(printed.splitlines()) == 44
+
+
 @address
 def test_observers_that_leave_a_program_alone(build: Build) -> None:
     """After its recording has ended, and beside checks of other programs, a program knows its arrays again."""

@@ -24,6 +24,8 @@ from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import (
     GATHER_PROGRAM,
     GATHER_SDFG,
+    PART_GATHER_PROGRAM,
+    PART_GATHER_SDFG,
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
@@ -60,6 +62,7 @@ PROGRAMS = (
     (SMALL_SDFG, SMALL_PROGRAM),
     (GATHER_SDFG, GATHER_PROGRAM),
     (WIDE_GATHER_SDFG, WIDE_GATHER_PROGRAM),
+    (PART_GATHER_SDFG, PART_GATHER_PROGRAM),
 )
 
 # Every stub exports a gts_descriptor, which is found through its own library only.

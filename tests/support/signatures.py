@@ -283,6 +283,38 @@ WIDE_GATHER_SDFG = dataclasses.replace(
 )
 
 
+# A program that uses the last three of the four columns of its table, and the first one if it is told to, in some rows.
+PART_GATHER_PROGRAM = program(
+    "part_gather",
+    dataclasses.replace(NEIGHBORS, max_neighbors=4),
+    x=field(VERTEX),
+    start=scalar("int32"),
+    stop=scalar("int32"),
+    all_columns=scalar("int32"),
+)
+
+_ROWS = dataclasses.replace(follow("gt_conn_E2V", "stop - 1", "x"), first=(value("start"),))
+
+PART_GATHER_SDFG = sdfg(
+    array("gt_conn_E2V", Axis(), Axis(size=4), dtype="int32"),
+    array("x", Axis(start=0, stride=1)),
+    symbol("__gt_conn_E2V_neighbor_stride", ("gt_conn_E2V", 1, "stride")),
+    symbol("__gt_conn_E2V_source_stride", ("gt_conn_E2V", 0, "stride")),
+    symbol("all_columns"),
+    symbol("start"),
+    symbol("stop"),
+    name="part_gather",
+    bounds=Bounds(
+        known=2,
+        claims=(
+            Claim((), (), (dataclasses.replace(_ROWS, columns=(1, 2, 3)),)),
+            Claim((Condition(value("0"), "<", value("all_columns")),), (), (dataclasses.replace(_ROWS, columns=(0,)),)),
+        ),
+        unknown=(),
+    ),
+)
+
+
 # A program of DaCe itself: sizes are polynomials of symbols, of which the SDFG does not take T; L has 64 bits.
 SHAPES_PROGRAM = program(
     "shapes",

@@ -17,10 +17,15 @@ typedef struct gts_remembered {
     gts_array array;    /**< what the object was converted to */
 } gts_remembered;
 
+/** The rows and columns of a table that calls use. */
+typedef struct gts_table_use {
+    int64_t first, last; /**< rows, counted from 0 */
+    uint64_t columns;    /**< as in gts_follow */
+} gts_table_use;
+
 /** The lowest and the highest index in a part of a table, in base 0; least > most if there are none. */
 typedef struct gts_table_part {
-    int64_t first, last; /**< the rows of the part, counted from 0 */
-    uint64_t columns;    /**< as in gts_follow */
+    gts_table_use use;
     int64_t least, most;
     bool skips; /**< without elements that equal -1, as in gts_follow */
 } gts_table_part;
@@ -42,6 +47,7 @@ typedef struct gts_samples {
     gts_words words[GTS_SAMPLES];
     const char *at[GTS_SAMPLES];
     int64_t step;
+    gts_table_use of; /**< what they are spread over */
 } gts_samples;
 
 /** A copy of a table in base 0, which programs and bound calls share. */
@@ -49,11 +55,11 @@ typedef struct gts_table_copy gts_table_copy;
 
 /** The runtime's knowledge of a table of neighbors. */
 typedef struct gts_table {
-    bool is_new;     /**< its indices have not been read */
-    bool is_checked; /**< a call has found all indices right that it uses */
-    int64_t lowest;  /**< of those that calls use, until is_checked; INT64_MAX if they use none */
-    int64_t least[2],
-        most; /**< of all its rows and columns; least[true] if -1 is skipped, where 0 may stand for more */
+    bool is_new;            /**< its indices have not been read */
+    bool is_checked;        /**< a call has found all indices right that it uses */
+    gts_table_use used;     /**< by all calls */
+    int64_t lowest;         /**< index that calls use, until is_checked; INT64_MAX if they use none */
+    int64_t least[2], most; /**< index in the used rows; least[true] if -1 is skipped, where 0 may stand for more */
     gts_table_part part[GTS_TABLE_PARTS]; /**< parts of it, the first `part_count` of which are known */
     uint32_t part_count;                  /**< number of parts that were read; the next one replaces the oldest */
     gts_table_copy *copy; /**< of a table of base 1 of a C or Fortran host; NULL if the table itself is used */

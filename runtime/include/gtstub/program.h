@@ -204,11 +204,18 @@ static inline int gts_check_indices(gts_program *self, const gts_use *use, const
 }
 
 /**
- * gts_check_table() for a table that is new, or has elements outside the rows and columns of the call that are not from
- * `least` to `most`.
+ * gts_check_table() for a table that is new, of which no call has used all these rows and columns, or whose used rows
+ * have elements that are not from `least` to `most`.
  */
 GTS_EXPORT GTS_COLD int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
                                                int64_t least, int64_t most);
+
+/** Whether calls have used these rows of a table, and the columns that the SDFG uses of them. */
+static inline bool gts_is_used(const gts_table *known, const gts_follow *follow, int64_t first, int64_t last)
+{
+    return GTS_LIKELY(first >= known->used.first) && GTS_LIKELY(last <= known->used.last) &&
+           GTS_LIKELY((follow->columns & ~known->used.columns) == 0);
+}
 
 /**
  * Checks the elements of a table that the SDFG uses as indices in this call: those in the rows from `first` to `last`,
@@ -224,8 +231,7 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
     const int64_t least = (int64_t)((uint64_t)start - (uint64_t)plus); /* wraps around as gts_stop() does */
     const int64_t most = (int64_t)((uint64_t)stop - 1 - (uint64_t)plus);
     if (GTS_LIKELY(known->is_checked) && GTS_LIKELY(known->least[follow->skips] >= least) &&
-        GTS_LIKELY(known->most <= most) && GTS_LIKELY(first >= 0) &&
-        GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
+        GTS_LIKELY(known->most <= most) && gts_is_used(known, follow, first, last))
         return 0;
     return gts_check_table_slowly(self, follow, first, last, least, most);
 }
