@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
+import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 import gtstub
 from gtstub import _host
 from gtstub.errors import CaptureError, CaptureWarning
-from gtstub.programs.reachable import reachable_arrays
+from gtstub.programs.state import State
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.captures import warned
 from tests.support.scale_program import PROGRAM, SDFG, build_library
@@ -160,13 +160,15 @@ def test_programs_of_functions_are_no_calls_of_other_threads(model: Model) -> No
 
 
 OF_MODULE = np.zeros(5)
-THIS_MODULE = sys.modules[__name__]
+MODULE = types.ModuleType("module")
+MODULE.inner = types.ModuleType("module.inner")
+MODULE.inner.array = np.zeros(5)
 
 
 def test_arrays_of_modules() -> None:
-    names = [name for name, _ in reachable_arrays(lambda: (THIS_MODULE.OF_MODULE, np.zeros))]
-    assert names == ["THIS_MODULE.OF_MODULE"]
-    assert [name for name, _ in reachable_arrays(lambda: OF_MODULE)] == ["OF_MODULE"]
+    names = list(State([lambda: (MODULE.inner.array, np.zeros)]).arrays)
+    assert names == ["MODULE.inner.array"]
+    assert list(State([lambda: OF_MODULE]).arrays) == ["OF_MODULE"]
 
 
 def test_names_of_arrays() -> None:
@@ -176,15 +178,15 @@ def test_names_of_arrays() -> None:
     def function(x: np.ndarray, y: np.ndarray = b) -> Any:
         return a, x, y, unset
 
-    assert [name for name, _ in reachable_arrays(functools.partial(function, c))] == ["argument 1", "a", "y"]
-    assert list(reachable_arrays(print)) == []
+    assert list(State([functools.partial(function, c)]).arrays) == ["a", "y", "args[0]"]
+    assert not State([print]).arrays
     by_objects = {object(): np.zeros(1), object(): np.zeros(2), "x": np.zeros(3), 4: np.zeros(4)}
-    names = [name for name, _ in reachable_arrays(lambda: by_objects)]
+    names = list(State([lambda: by_objects]).arrays)
     assert names == ["by_objects[key 1]", "by_objects[key 2]", "by_objects['x']", "by_objects[4]"]
     inner = np.zeros(1)
     objects = np.array([None, inner, 1.0], object)
     loop: list[Any] = [np.float64(1.0), objects, np.array(["text"]), np.zeros(1, "M8[s]"), np.zeros(2, "V0")]
     loop.append(loop)
-    names = [name for name, _ in reachable_arrays(lambda: loop)]
-    assert names == ["loop[1]", "loop[2]", "loop[3]", "loop[1].flat[1]"]
+    names = list(State([lambda: loop]).arrays)
+    assert names == ["loop[1]", "loop[2]", "loop[3]", "loop[1][1]"]
     unset = None

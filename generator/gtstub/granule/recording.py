@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -24,7 +24,6 @@ from gtstub.errors import GranuleError, reason
 from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.naming import layout_of
 from gtstub.programs.layout import Layout
-from gtstub.programs.reachable import reachable_arrays
 from gtstub.programs.state import State
 from gtstub.util.bits import differences, digest, first_difference
 from gtstub.util.perturbed import can_change, hidden, perturb, writable
@@ -76,7 +75,7 @@ def record(
     """
     recorder = _Recorder(description, layouts, temporaries)
     state = State(_hooks_of(actions))
-    around = [(array, array.copy()) for array in _around_hooks(actions, layouts)]
+    around = [(array, array.copy()) for array in _around(state.arrays.values(), layouts)]
     try:
         runs = {step.name: recorder.run(step, actions[step.name]) for step in description.steps}
     finally:
@@ -171,7 +170,8 @@ class _Recorder:
 
     def _changeable(self, actions: Sequence[Any]) -> dict[str, bool]:
         """The arrays of floating-point numbers whose memory can be written, and whether steps write them."""
-        reached = list(filter(None, (layout_of(array) for array in _reached_by_hooks({"": actions}))))
+        arrays = State(_hooks_of({"": actions})).arrays.values()
+        reached = list(filter(None, (layout_of(array) for array in arrays if array.flags.writeable)))
         fixed = [
             layout
             for action in actions
@@ -284,20 +284,14 @@ class _Recorder:
                 self._arrays[name][...] = each
 
 
-def _around_hooks(actions: Mapping[str, Sequence[Any]], layouts: Sequence[Layout]) -> Iterator[Any]:
-    """Other arrays that hooks can reach, such as buffers of an exchange: these are restored, too."""
+def _around(arrays: Iterable[Any], layouts: Sequence[Layout]) -> Iterator[Any]:
+    """Other arrays that can be written, such as buffers of an exchange: these are restored, too."""
     known: set[Layout | None] = set(layouts)
-    for array in _reached_by_hooks(actions):
+    for array in arrays:
         layout = layout_of(array)
-        if layout is None or layout not in known:
+        if array.flags.writeable and (layout is None or layout not in known):
             known.add(layout)
             yield array
-
-
-def _reached_by_hooks(actions: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
-    """The arrays that hooks can reach and write."""
-    for function in _hooks_of(actions):
-        yield from (array for _, array in reachable_arrays(function) if array.flags.writeable)
 
 
 def _hooks_of(actions: Mapping[str, Sequence[Any]]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gtstub import _host, ranks
 from gtstub.errors import CaptureError, CaptureWarning, reason
-from gtstub.programs.reachable import reachable_arrays
+from gtstub.programs.reachable import layout
 from gtstub.programs.state import State
 from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
@@ -60,14 +60,13 @@ def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]
     once, and `run_again` captures it again. Both begin with the arrays as they are now, and then with slightly other
     values in them: what a method changes besides its programs may have the same values in each call. If this cannot be
     tried, a CaptureWarning says why. Another one names arrays that the method changes, and that no program gets.
-    Afterwards all these arrays are as they are now, and so are the attributes, lists and mappings that the method
-    reaches.
+    Afterwards all these arrays are as they are now, and so is what the method reaches.
 
     In a parallel run, all ranks call the method and run the step equally often, also after an error: both communicate.
     """
-    fields = _fields(step)
-    verification = _Verification(step, fields, run_again, method)
+    verification = _Verification(step, run_again, method)
     try:
+        _check_copies(step)
         verification.compare()
         limits = verification.compare_perturbed()
     except Exception:
@@ -90,12 +89,11 @@ def run_as_others(step: _host.Step, method: Callable[[], object]) -> None:
     """In a parallel run, does what other ranks do to verify a step. On this one its first capture was refused."""
     if not ranks.is_parallel():
         return
-    with contextlib.suppress(CaptureError):  # of arrays that cannot be copied; the first error counts
-        verification = _Verification(step, _fields(step), lambda _: step, method)
-        try:
-            verification.keep_pace(RUNS)
-        finally:
-            verification.restore()
+    verification = _Verification(step, lambda _: step, method)
+    try:
+        verification.keep_pace(RUNS)
+    finally:
+        verification.restore()
 
 
 RUNS = 6
@@ -108,20 +106,18 @@ class _Verification:
     def __init__(
         self,
         step: _host.Step,
-        fields: Sequence[_Field],
         run_again: Callable[[Look | None], _host.Step],
         method: Callable[[], object],
     ) -> None:
         self._step = step
-        self._fields = fields
+        self._fields = _fields(step)
         self._run_again = run_again
         self._method = method
         self._is_parallel = ranks.is_parallel()
         self._runs = 0
-        self._state = State([method])
-        self._reachable = dict(reachable_arrays(method))
-        self._around = _around(fields, self._reachable)
-        self._before = [field.array.copy() for field in fields]
+        self._state = State([method, step])  # The step has callbacks of its programs.
+        self._around = _around(self._fields, self._state.arrays)
+        self._before = [field.array.copy() for field in self._fields]
         self._before_around = {name: array.copy() for name, array in self._around.items()}
         self._hidden: list[str] = []
         self.lost = ""
@@ -203,8 +199,9 @@ class _Verification:
 
     def _find_replaced(self) -> str:
         """A name at which the call of the method that has just ended has put another array; empty if there is none."""
-        for name, array in reachable_arrays(self._method):
-            if name in self._reachable and _layout(array) != _layout(self._reachable[name]):
+        before = self._state.arrays
+        for name, array in State([self._method]).arrays.items():
+            if name in before and layout(array) != layout(before[name]):
                 return f"'{name}', which is another array after each call"
         return ""
 
@@ -301,29 +298,36 @@ def _arguments(action: Action, number: int) -> Iterator[_Argument]:
 
 
 def _fields(step: _host.Step) -> Sequence[_Field]:
-    """All arrays of a step, each once. Raises CaptureError if one cannot be copied."""
+    """All arrays of a step that can be copied, each once."""
     found: dict[object, _Field] = {}
     for number, action in enumerate(step):
-        for place, value, written, memory in _arguments(action, number + 1):
+        for place, value, written, _ in _arguments(action, number + 1):
+            array = _array(value)
+            if array is not None and (id(value) not in found or written):
+                found[id(value)] = _Field(place, value, writable(array), written)
+    return list(found.values())
+
+
+def _check_copies(step: _host.Step) -> None:
+    """Raises CaptureError if an array cannot be copied, or not where the step has it."""
+    for number, action in enumerate(step):
+        for place, value, _, memory in _arguments(action, number + 1):
             array = _array(value)
             if array is None and not _is_scalar(value) and not callable(value) and isinstance(action, _host.BoundCall):
                 raise CaptureError(
                     f"Step '{step.__name__}' cannot be verified: {place} is of type '{type(value).__qualname__}', "
                     f"which cannot be copied; pass verify=False."
                 )
-            if array is not None and memory is not None and memory[0] != _layout(array)[0]:
+            if array is not None and memory is not None and memory[0] != layout(array)[0]:
                 raise CaptureError(
                     f"Step '{step.__name__}' cannot be verified: {place} has other memory after the method than in its "
                     f"call. The step keeps the memory of the call."
                 )
-            if array is not None and (id(value) not in found or written):
-                found[id(value)] = _Field(place, value, writable(array), written)
-    return list(found.values())
 
 
 def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arrays by their names that a method can reach, and those of which programs get sections; not the fields."""
-    known = {_layout(field.array) for field in fields if _is_writable(field.array)}
+    known = {layout(field.array) for field in fields if _is_writable(field.array)}
     found = dict(reachable)
     for field in fields:
         owner = _owner(field.array)
@@ -331,8 +335,8 @@ def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[s
             found.setdefault(f"that {field.place} is a section of", owner)
     made: dict[str, Any] = {}
     for name, array in found.items():
-        if _is_writable(array) and array.size > 0 and (layout := _layout(array)) not in known:
-            known.add(layout)
+        if _is_writable(array) and array.size > 0 and layout(array) not in known:
+            known.add(layout(array))
             made[name] = array
     return made
 
@@ -449,7 +453,7 @@ def _is_same_array(value: Any, new: Any) -> bool:
     if one is None or other is None or type(value) is not type(new) or _owner(one) is not _owner(other):
         return False
     # Dimensions and origin of a field.
-    return _layout(one) == _layout(other) and getattr(value, "domain", None) == getattr(new, "domain", None)
+    return layout(one) == layout(other) and getattr(value, "domain", None) == getattr(new, "domain", None)
 
 
 def _owner(array: Any) -> Any:
@@ -459,11 +463,6 @@ def _owner(array: Any) -> Any:
         if base is None:
             return array
         array = base
-
-
-def _layout(array: Any) -> tuple[object, ...]:
-    interface = getattr(array, "__array_interface__", None) or array.__cuda_array_interface__
-    return interface["data"][0], array.dtype, array.shape, array.strides
 
 
 def _check_restorable(step: str, field: _Field, before: Any) -> None:

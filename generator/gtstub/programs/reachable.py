@@ -1,159 +1,175 @@
 """
-What a function can reach: by its variables, and by the attributes and the elements of what they have. This finds what a
-captured method changes besides the arguments of programs.
+What an object has: elements, attributes, what its classes have, and for a function its variables. `State` goes from one
+object to the next.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import functools
 import sys
 import types
-from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections import OrderedDict, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from gtstub import _host
 
-MOST_OBJECTS = 20_000
-"""Objects that are looked at. What is farther away is not found."""
-
-MOST_ELEMENTS = 1000
-"""Elements of one list or mapping that are looked at."""
-
-DEEPEST = 5
-"""Attributes and elements between a variable and an array."""
-
 KINDS = "biufcmMSUVO"
 """Kinds of arrays: those of numbers, dates, texts of one length, structures and objects."""
 
-OF_LIBRARIES = ("dace", "gt4py", "gtstub", "sympy")
-"""What these packages have in their objects is theirs."""
+FILLED = frozenset(("argparse", "builtins", "collections", "functools", "types"))
+"""Modules whose objects have only what their users put into them."""
 
-
-NO_STATE = frozenset((*OF_LIBRARIES, "builtins", "cupy", "mpi4py", "numpy")) | sys.stdlib_module_names
+NO_STATE = frozenset(("cupy", "dace", "gt4py", "gtstub", "mpi4py", "numpy", "sympy")) | sys.stdlib_module_names
 """Attributes of what these packages have belong together with what they have in C: they are not put back."""
 
+LIBRARIES = frozenset(
+    ("_pytest", "dask", "h5py", "jax", "matplotlib", "netCDF4", "numba", "pandas", "pytest", "scipy", "torch", "xarray")
+)
+"""Packages whose functions and classes are not looked into, because their variables are their own."""
 
-def reachable_arrays(function: Callable[..., object]) -> Iterator[tuple[str, Any]]:
-    """Names, such as 'self.vn', and arrays of numpy and CuPy. No code of the objects runs."""
-    for name, value in _reachable(_variables(function), lambda _: True):
-        array = array_of(value)
-        if array is not None:
-            yield name, array
+_ELEMENTS: Mapping[type, Callable[[Any], Iterable[tuple[Any, Any]]]] = {
+    list: lambda each: enumerate(list.__iter__(each)),
+    tuple: lambda each: enumerate(tuple.__iter__(each)),
+    deque: lambda each: enumerate(deque.__iter__(each)),
+    set: lambda each: enumerate(set.__iter__(each)),
+    frozenset: lambda each: enumerate(frozenset.__iter__(each)),
+    dict: dict.items,
+    OrderedDict: OrderedDict.items,
+    types.MappingProxyType: lambda mapping: mapping.items(),
+    type: lambda owner: vars(owner).items(),
+    _host.Step: enumerate,
+    _host.Action: lambda action: enumerate((*action.arrays, action.function)),
+    _host.BoundCall: lambda call: call.arguments.items(),
+}
+"""Keys or numbers, and what they stand for, by the type of the container."""
+
+_HOLDERS = (types.MethodType, functools.partial, property, staticmethod, classmethod)
+"""What has functions, and is of C."""
+
+type Member = tuple[str, Any, Callable[[], object] | None]
+"""A name, such as 'self.vn', a value, and what puts it back, unless it is put back with all that its owner has."""
 
 
-def reachable_objects(function: Callable[..., object]) -> Iterator[Any]:
-    """The function itself, and the objects, lists, mappings and functions that are the user's, and steps. No arrays."""
-    yield function
-    for _, value in _reachable(_variables(function), has_state):
-        if has_state(value) or isinstance(value, _host.Step | _host.BoundCall | _host.Action):
-            yield value
+def is_a(value: Any, kinds: Any) -> bool:
+    """isinstance() without code of the object, which may say that it is of another class."""
+    return issubclass(type(value), kinds)
+
+
+def first_kind(value: Any, kinds: Container[type]) -> type | None:
+    """The first class of an object that is one of these."""
+    return next((each for each in type(value).__mro__ if each in kinds), None)
 
 
 def has_state(value: Any) -> bool:
-    """Whether an object, a list, a mapping or a function is the user's, so that it may be looked into and put back."""
-    if isinstance(value, types.FunctionType):
-        return str(value.__module__).partition(".")[0] not in NO_STATE
-    if isinstance(
-        value, dict | types.MappingProxyType | list | tuple | deque | set | types.MethodType | functools.partial
-    ):
-        return True
-    if isinstance(value, type | types.ModuleType):
-        return False
-    return _library(value) not in NO_STATE or type(value) in (types.SimpleNamespace, argparse.Namespace)
-
-
-def _reachable(first: Iterator[tuple[str, Any]], enters: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
-    """Names and values, each once, the nearest first: those of `first`, and what is in those that it enters."""
-    waiting = deque((name, value, 0) for name, value in first)
-    seen: dict[int, Any] = {}  # Keeps what it has seen, so that no other object gets its number.
-    while waiting and len(seen) < MOST_OBJECTS:
-        name, value, depth = waiting.popleft()
-        if id(value) in seen:
-            continue
-        seen[id(value)] = value
-        yield name, value
-        if depth < DEEPEST and len(waiting) < MOST_OBJECTS and enters(value):
-            waiting.extend((inner, each, depth + 1) for inner, each in _members(name, value))
-
-
-def _variables(function: Any) -> Iterator[tuple[str, Any]]:
-    """What a function gets from around it, also by its arguments' default values."""
-    if isinstance(function, functools.partial):
-        yield from ((f"argument {number + 1}", each) for number, each in enumerate(function.args))
-        yield from function.keywords.items()
-        function = function.func
-    if isinstance(function, types.MethodType):
-        yield "self", function.__self__
-        function = function.__func__
-    code = getattr(function, "__code__", None)
-    if code is None:
-        yield "self", function  # an object that can be called
-        return
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # is not set
-            continue
-    for name in code.co_names:
-        value = function.__globals__.get(name)
-        yield name, value
-        if isinstance(value, types.ModuleType):  # what the function names of it
-            yield from ((f"{name}.{each}", vars(value)[each]) for each in code.co_names if each in vars(value))
-    defaults = function.__defaults__ or ()
-    names = code.co_varnames[: code.co_argcount]
-    yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)
-    yield from (function.__kwdefaults__ or {}).items()
+    """Whether an object, a class, a module or a function is the user's, so that it may be looked into and put back."""
+    if is_a(value, (type, types.FunctionType, types.ModuleType)):
+        package = _package(value.__name__ if is_a(value, types.ModuleType) else value.__module__)
+        return package not in NO_STATE and package not in LIBRARIES
+    module = type(value).__module__
+    is_step = is_a(value, (_host.Step, _host.BoundCall, _host.Action))
+    return _package(module) not in NO_STATE or module in FILLED or is_step
 
 
 def array_of(value: Any) -> Any:
-    """The array that an object is, or that a field of gt4py has."""
-    array: Any = getattr(value, "ndarray", None) if _library(value) == "gt4py" else value
-    if _library(array) not in ("numpy", "cupy") or not hasattr(array, "flags") or not hasattr(array, "__setitem__"):
-        return None  # also for a number
+    """The array of numpy or CuPy that an object is, or that a field of gt4py has."""
+    import numpy as np
+
+    array: Any = getattr(value, "ndarray", None) if _package(type(value).__module__) == "gt4py" else value
+    if is_a(array, np.ndarray) and has_state(array):
+        array = np.ndarray.view(array, np.ndarray)  # No code of its class runs.
+    if _package(type(array).__module__) not in ("numpy", "cupy"):
+        return None
+    if not hasattr(array, "flags") or not hasattr(array, "__setitem__"):
+        return None  # a number
     return array if array.dtype.kind in KINDS and array.dtype.itemsize > 0 else None
 
 
-def _library(value: Any) -> str:
-    return str(type(value).__module__).partition(".")[0]
+def layout(array: Any) -> tuple[object, ...]:
+    """Where an array has which elements."""
+    interface = getattr(array, "__array_interface__", None) or array.__cuda_array_interface__
+    return interface["data"][0], array.dtype, array.shape, array.strides
 
 
-def _members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    kind = type(value)
-    array = array_of(value)
-    if array is not None:
-        if array.dtype.kind == "O":
-            yield from ((f"{name}.flat[{number}]", each) for number, each in enumerate(array.flat[:MOST_ELEMENTS]))
-    elif kind in (bool, int, float, complex, str, bytes):
-        return
-    elif issubclass(kind, dict | types.MappingProxyType):
-        for number, (key, each) in enumerate(islice(list(value.items()), MOST_ELEMENTS), 1):
-            yield f"{name}[{repr(key) if type(key) in (str, int) else f'key {number}'}]", each
-    elif issubclass(kind, list | tuple | deque):
-        yield from ((f"{name}[{number}]", each) for number, each in enumerate(list(islice(value, MOST_ELEMENTS))))
-    elif isinstance(value, types.FunctionType | types.MethodType | functools.partial):
+def members(name: str, value: Any) -> Iterator[Member]:
+    """What an object of this name has. No code of its classes runs. The name of its attributes ends with a dot."""
+    if is_a(value, types.ModuleType):
+        return  # Functions have what they name of it.
+    if is_a(value, types.FunctionType):
         yield from _variables(value)
-    elif not isinstance(value, type | types.ModuleType) and _library(value) not in OF_LIBRARIES:
-        yield from ((f"{name}.{key}", each) for key, each in list(attributes(value).items()))
-        yield from ((f"{name}.{slot.__name__}", each) for slot, each in slots(value))
+    are_attributes = name.endswith(".") or is_a(value, type)
+    for number, (key, each) in enumerate(elements(value).items(), 1):
+        if are_attributes:
+            yield f"{name.removesuffix('.')}.{key}".removeprefix("."), each, None
+        elif type(key) in (str, int):
+            yield f"{name}[{key!r}]", each, None
+        else:
+            yield f"{name}[key {number}]", each, None
+            yield f"{name}.key {number}", key, None
+    yield f"{name}.", _attributes(value), None
+    yield from _slots(name, value)
+    yield from ((name, each, None) for each in (value if is_a(value, type) else type(value)).__mro__)
 
 
-def slots(value: Any) -> Iterator[tuple[types.MemberDescriptorType, Any]]:
-    """Those of an object that are set, and what they have."""
-    for slot in (each for base in type(value).__mro__ for each in vars(base).values()):
-        if isinstance(slot, types.MemberDescriptorType):
-            try:
-                yield slot, slot.__get__(value)
-            except AttributeError:  # is not set
-                continue
+def elements(value: Any) -> dict[Any, Any]:
+    """What a container, an array of objects, a step or an action has, by keys or numbers, in order."""
+    kind = first_kind(value, _ELEMENTS)
+    if kind is not None:
+        return dict(_ELEMENTS[kind](value))
+    array = array_of(value)
+    return dict(enumerate(array.flat)) if array is not None and array.dtype.kind == "O" else {}
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """Those of an object itself, without code of its class."""
+def _attributes(value: Any) -> Any:
+    """The mapping that has those of an object itself, without code of its class; None if there is none."""
     try:
-        found = object.__getattribute__(value, "__dict__")
+        return object.__getattribute__(value, "__dict__")
     except Exception:  # has none, or a property of this name
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+
+
+def _slots(name: str, value: Any) -> Iterator[Member]:
+    for kind in type(value).__mro__:
+        slots = vars(kind).values() if kind in _HOLDERS or "__slots__" in vars(kind) else ()
+        for slot in (each for each in slots if is_a(each, types.MemberDescriptorType)):
+            with contextlib.suppress(AttributeError):  # is not set
+                each = slot.__get__(value)
+                if kind in _HOLDERS:  # such as __self__ of a method
+                    yield f"{name}.{slot.__name__.strip('_')}".removeprefix("."), each, None
+                else:
+                    yield f"{name}.{slot.__name__}", each, functools.partial(slot.__set__, value, each)
+
+
+def _variables(function: types.FunctionType) -> Iterator[Member]:
+    """Those of functions around it, those of modules that it names, and default values."""
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # is not set
+            value = cell.cell_contents
+            yield name, value, functools.partial(setattr, cell, "cell_contents", value)
+    names = dict.fromkeys(_names(code))
+    spaces = [("", function.__globals__), ("", sys.modules)]  # It may import what it names.
+    for prefix, space in spaces:
+        for name in filter(space.__contains__, names):
+            value = space[name]
+            yield f"{prefix}{name}", value, functools.partial(dict.__setitem__, space, name, value)
+            is_module = is_a(value, types.ModuleType) and has_state(value)
+            if is_module and all(vars(value) is not each for _, each in spaces):
+                spaces.append((f"{prefix}{name}.", vars(value)))
+    defaults = function.__defaults__ or ()
+    arguments = code.co_varnames[: code.co_argcount]
+    given = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
+    yield from ((name, each, None) for name, each in (given | (function.__kwdefaults__ or {})).items())
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """What the code of a function names, and of the functions inside it."""
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _names(each)
+
+
+def _package(module: Any) -> str:
+    return str(module).partition(".")[0]

@@ -1,87 +1,82 @@
 """
-What a function has reached in attributes, variables, lists and mappings, to be put back: a captured method is called
-several times, and a time step that it counts shall count one call.
+What functions can reach by variables, attributes and elements: its arrays, and how the rest is put back. A captured
+method is called several times, and a time step that it counts shall count one call.
 """
 
 from __future__ import annotations
 
 import functools
 import types
+import warnings
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from gtstub import _host
-from gtstub.programs.reachable import NO_STATE, attributes, has_state, reachable_objects, slots
+from gtstub.errors import CaptureWarning, reason
+from gtstub.programs.reachable import array_of, elements, first_kind, has_state, is_a, layout, members
 
-type _PutBack = Callable[[], None]
+MOST_OBJECTS = 100_000
+"""Objects that are looked at. Numbers and texts do not count."""
 
-_UNSET = object()
+_SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
+
+_WITHOUT_SELF = (types.FunctionType, types.MethodType, functools.partial)
 
 
 class State:
     """
-    The attributes of objects, the elements of lists and mappings, and the variables that functions can reach, as they
-    are now, and the arrays and scalars of steps. `restore` puts back those that are another object, and leaves
-    attributes and keys that are new. Elements of arrays are left as they are.
+    What functions and steps can reach, as it is now. `restore` puts back attributes, elements, variables, and the
+    arrays and scalars of steps. Elements of arrays are left as they are.
     """
 
     def __init__(self, functions: Iterable[Callable[..., object]]) -> None:
-        self._parts = [part for function in functions for each in reachable_objects(function) for part in _parts(each)]
+        self.arrays: dict[str, Any] = {}
+        """Arrays of numpy and CuPy by names, such as 'self.vn'."""
+        self._parts: list[tuple[str, Callable[[], object]]] = []
+        seen: dict[int, Any] = {}  # Keeps what it has seen, so that no other object gets its number.
+        for function in functions:
+            self._look("" if is_a(function, _WITHOUT_SELF) else "self", function, seen)
+
+    def _look(self, first: str, function: object, seen: dict[int, Any]) -> None:
+        waiting = deque([(first, function)])
+        while waiting:  # the nearest first
+            name, value = waiting.popleft()
+            if id(value) in seen:
+                continue
+            if len(seen) == MOST_OBJECTS:
+                _warn(f"beyond the nearest {MOST_OBJECTS} objects is neither compared nor put back")
+                break
+            seen[id(value)] = value
+            array = array_of(value)
+            if array is not None:
+                while name in self.arrays:
+                    name += " (another one)"
+                self.arrays[name] = array
+            is_entered = has_state(value)
+            if is_entered and (kind := first_kind(value, _PUT_BACK)) is not None:
+                self._parts.append((name, functools.partial(_PUT_BACK[kind], value, elements(value))))
+            if is_entered or (array is not None and array.dtype.kind == "O"):
+                for inner, each, put_back in members(name, value):
+                    if put_back is not None:
+                        self._parts.append((inner, put_back))
+                    if type(each) not in _SIMPLE and id(each) not in seen:
+                        waiting.append((inner, each))
 
     def restore(self) -> None:
-        for put_back in self._parts:
-            put_back()
+        for part in list(self._parts):
+            name, put_back = part
+            try:
+                put_back()
+            except Exception as error:  # of a step that refuses it, or of keys
+                self._parts.remove(part)
+                _warn(f"of '{name.removesuffix('.')}' cannot be put back: {type(error).__name__}: {reason(error)}")
 
 
-def _parts(value: Any) -> Iterator[_PutBack]:
-    if isinstance(value, _host.Step):
-        actions = list(value)
-        yield functools.partial(_put_back_actions, value, actions)
-        for action in actions:
-            yield from _parts(action)
-    elif isinstance(value, _host.BoundCall | _host.Action):
-        yield functools.partial(_put_back_arguments, value, _arguments(value))
-    elif isinstance(value, dict):
-        yield functools.partial(_put_back_items, value, dict.copy(value))
-    elif isinstance(value, list):
-        yield functools.partial(_put_back_elements, value, list.copy(value))
-    elif isinstance(value, deque):
-        yield functools.partial(_put_back_deque, value, tuple(deque.__iter__(value)))
-    elif isinstance(value, set):
-        yield functools.partial(_put_back_set, value, set.copy(value))
-    elif isinstance(value, types.MethodType | functools.partial):
-        yield from _parts(value.__func__ if isinstance(value, types.MethodType) else value.func)
-        return
-    if not has_state(value):
-        return
-    if isinstance(value, types.FunctionType):
-        yield from _parts_of_function(value)
-    if found := attributes(value):
-        yield functools.partial(_put_back_items, found, found.copy())
-    for slot, each in slots(value):
-        if "__slots__" in vars(slot.__objclass__):  # not one of C
-            yield functools.partial(_put_back_slot, slot, value, each)
-
-
-def _parts_of_function(function: types.FunctionType) -> Iterator[_PutBack]:
-    """Of its variables: those of functions around it, and those of modules that it names."""
-    for cell in function.__closure__ or ():
-        try:
-            yield functools.partial(_put_back_cell, cell, cell.cell_contents)
-        except ValueError:  # is not set
-            continue
-    names, outside = function.__code__.co_names, function.__globals__
-    yield functools.partial(_put_back_items, outside, {name: outside[name] for name in names if name in outside})
-    for module in (outside[name] for name in names if isinstance(outside.get(name), types.ModuleType)):
-        if module.__name__.partition(".")[0] in NO_STATE:
-            continue
-        inside = vars(module)
-        yield functools.partial(_put_back_items, inside, {name: inside[name] for name in names if name in inside})
-
-
-def _arguments(action: _host.BoundCall | _host.Action) -> dict[Any, Any]:
-    return action.arguments if isinstance(action, _host.BoundCall) else dict(enumerate(action.arrays))
+def _warn(what: str) -> None:
+    text = f"What the captured method changes {what}"
+    warnings.warn(text, CaptureWarning, skip_file_prefixes=(str(Path(__file__).parents[1]),))
 
 
 def _are_same(elements: Iterable[Any], before: Iterable[Any]) -> bool:
@@ -89,61 +84,58 @@ def _are_same(elements: Iterable[Any], before: Iterable[Any]) -> bool:
     return list(map(id, elements)) == list(map(id, before))
 
 
-def _put_back_actions(step: _host.Step, before: list[Any]) -> None:
-    if not _are_same(step, before):
-        step.actions = before
+def _put_back_actions(step: _host.Step, before: Mapping[Any, Any]) -> None:
+    if not _are_same(step, before.values()):
+        step.actions = list(before.values())
 
 
 def _put_back_arguments(action: _host.BoundCall | _host.Action, before: Mapping[Any, Any]) -> None:
     for name, value in before.items():
-        now = _arguments(action)[name]
+        now = elements(action)[name]
         if now is value:
             continue
         if isinstance(now, bool | int | float | complex):
             if repr(now) != repr(value) and isinstance(action, _host.BoundCall):
                 action.set(**{name: value})
-        else:
+        elif _place(now) != _place(value):
             has_value = _host.Action(print, value)  # which a swap needs, and does not call
             _host.Step([action, has_value]).swap(value, now)
 
 
-def _put_back_items(mapping: dict[Any, Any], before: Mapping[Any, Any]) -> None:
-    put = OrderedDict.__setitem__ if isinstance(mapping, OrderedDict) else dict.__setitem__
+def _place(value: Any) -> object:
+    """Of an array, which a swap knows by its memory."""
+    array = array_of(value)
+    return id(value) if array is None else layout(array)
+
+
+def _put_back_class(owner: type, before: Mapping[str, Any]) -> None:
+    for name, value in before.items():
+        if vars(owner).get(name) is not value:
+            type.__setattr__(owner, name, value)
+
+
+def _put_back_items(kind: type[dict[Any, Any]], mapping: dict[Any, Any], before: Mapping[Any, Any]) -> None:
+    if not _are_same(kind.__iter__(mapping), before):
+        kind.clear(mapping)
     for key, value in before.items():
-        if dict.get(mapping, key, _UNSET) is not value:
-            put(mapping, key, value)
+        kind.__setitem__(mapping, key, value)
 
 
-def _put_back_elements(elements: list[Any], before: list[Any]) -> None:
-    if not _are_same(list.__iter__(elements), before):
-        list.__setitem__(elements, slice(None), before)
+def _put_back_elements(kind: Any, fill: Callable[..., object], collection: Any, before: Mapping[Any, Any]) -> None:
+    if not _are_same(kind.__iter__(collection), before.values()):
+        kind.clear(collection)
+        fill(collection, before.values())
 
 
-def _put_back_deque(elements: deque[Any], before: tuple[Any, ...]) -> None:
-    if not _are_same(deque.__iter__(elements), before):
-        deque.clear(elements)
-        deque.extend(elements, before)
-
-
-def _put_back_set(elements: set[Any], before: set[Any]) -> None:
-    if set(map(id, elements)) != set(map(id, before)):
-        set.clear(elements)
-        set.update(elements, before)
-
-
-def _put_back_cell(cell: types.CellType, value: Any) -> None:
-    try:
-        is_same = cell.cell_contents is value
-    except ValueError:  # is not set any more
-        is_same = False
-    if not is_same:
-        cell.cell_contents = value
-
-
-def _put_back_slot(slot: types.MemberDescriptorType, owner: Any, value: Any) -> None:
-    try:
-        is_same = slot.__get__(owner) is value
-    except AttributeError:  # is not set any more
-        is_same = False
-    if not is_same:
-        slot.__set__(owner, value)
+_PUT_BACK: Mapping[type, Callable[[Any, dict[Any, Any]], object]] = {
+    dict: functools.partial(_put_back_items, dict),
+    OrderedDict: functools.partial(_put_back_items, OrderedDict),
+    list: functools.partial(_put_back_elements, list, list.extend),
+    deque: functools.partial(_put_back_elements, deque, deque.extend),
+    set: functools.partial(_put_back_elements, set, set.update),
+    type: _put_back_class,
+    _host.Step: _put_back_actions,
+    _host.BoundCall: _put_back_arguments,
+    _host.Action: _put_back_arguments,
+}
+"""What puts back the elements of a container."""

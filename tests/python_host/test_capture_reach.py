@@ -1,0 +1,305 @@
+"""By which ways a capture reaches what a method changes."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gtstub
+from gtstub import _host
+from gtstub.errors import CaptureError, CaptureWarning
+from gtstub.programs.state import State
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.calling_programs import SERIAL
+from tests.support.scale_program import PROGRAM, SDFG, build_library
+from tests.support.stubs import build_stub
+
+type Reach = Callable[[], Level]
+
+
+class Level:
+    """What a method changes."""
+
+    def __init__(self) -> None:
+        self.count, self.values, self.below = 0, np.zeros(1), None
+
+    def change(self) -> None:
+        self.count += 1
+        self.values += 1.0
+
+
+LEVEL = Level()
+PACKAGE = types.ModuleType("package")
+PACKAGE.module = types.ModuleType("package.module")
+
+
+def get(*_: Any) -> Level:
+    return LEVEL
+
+
+class OwnDict(dict):
+    def items(self) -> Any:
+        raise AssertionError
+
+
+class OwnList(list):
+    def __iter__(self) -> Any:
+        raise AssertionError
+
+
+class OwnArray(np.ndarray):
+    pass
+
+
+class Pretender:
+    @property
+    def __class__(self) -> type:
+        return types.FunctionType
+
+
+def with_level(holder: Any) -> Reach:
+    holder.level = LEVEL
+    return lambda: holder.level
+
+
+def with_method(method: Any, name: str = "get_level") -> Any:
+    return type("Holder", (), {name: method})()
+
+
+def objects() -> Reach:
+    first = last = Level()
+    for _ in range(30):
+        last.below = last = Level()
+    last.below = LEVEL
+
+    def reach() -> Level:
+        found = first
+        while found.below is not None:
+            found = found.below
+        return found
+
+    return reach
+
+
+def functions(length: int = 9) -> Reach:
+    inner = functions(length - 1) if length else get
+    return lambda: inner()
+
+
+def inner_function() -> Level:
+    def inner() -> Level:
+        return LEVEL
+
+    return inner()
+
+
+def imported() -> Level:
+    import package.module
+
+    return package.module.level
+
+
+# Each makes a function that returns LEVEL.
+WAYS: dict[str, Callable[[], Reach]] = {
+    "set": lambda: lambda holder={LEVEL}: next(iter(holder)),
+    "frozen set": lambda: lambda holder=frozenset((LEVEL,)): next(iter(holder)),
+    "key": lambda: lambda holder={LEVEL: 0}: next(iter(holder)),
+    "read-only mapping": lambda: lambda holder=types.MappingProxyType({0: LEVEL}): holder[0],
+    "array of objects": lambda: lambda holder=np.array([LEVEL], object): holder[0],  # noqa: B008
+    "long list": lambda: lambda holder=[0] * 2000 + [LEVEL]: holder[-1],
+    "many objects": objects,
+    "many functions": functions,
+    "attribute of a mapping": lambda: with_level(OwnDict()),
+    "attribute of a list": lambda: with_level(OwnList()),
+    "attribute of an array": lambda: with_level(np.zeros(1).view(OwnArray)),
+    "attribute of a function": lambda: with_level(lambda: None),
+    "attribute of a class": lambda: with_level(type("Holder", (), {})),
+    "attribute of a pretender": lambda: with_level(Pretender()),
+    "module in a module": lambda: with_level(PACKAGE.module) and (lambda: PACKAGE.module.level),
+    "imported module": lambda: with_level(PACKAGE.module) and imported,
+    "method": lambda: lambda holder=with_method(get): holder.get_level(),  # noqa: B008
+    "static method": lambda: lambda holder=with_method(staticmethod(get)): holder.get_level(),  # noqa: B008
+    "class method": lambda: lambda holder=with_method(classmethod(get)): holder.get_level(),  # noqa: B008
+    "property": lambda: lambda holder=with_method(property(get)): holder.get_level,  # noqa: B008
+    "object that can be called": lambda: with_method(get, "__call__"),
+    "inner function": lambda: inner_function,
+    "generator": lambda: lambda: next(LEVEL for _ in range(1)),
+}
+
+
+@pytest.fixture
+def scale(tmp_path: Path, toolchain: Toolchain) -> _host.Program:
+    build_library(tmp_path)
+    return _host.load(build_stub(SDFG, PROGRAM, tmp_path, toolchain), tmp_path / "libscale.so")
+
+
+@pytest.fixture
+def program(scale: _host.Program) -> Callable[[], None]:
+    now, new = np.arange(1.0, 6.0), np.zeros(5)
+    return lambda: scale(now, 2.0, new)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_to_an_object(way: str, program: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    level = Level()
+    monkeypatch.setitem(globals(), "LEVEL", level)
+    monkeypatch.setitem(sys.modules, "package", PACKAGE)
+    monkeypatch.setitem(sys.modules, "package.module", PACKAGE.module)
+    reach = WAYS[way]()
+
+    def run() -> None:
+        program()
+        reach().change()
+
+    with pytest.warns(CaptureWarning, match=r"lacks what the method does to array '[^']*values', which no program"):
+        gtstub.capture(run)
+    assert (level.count, level.values.tolist()) == (1, [1.0])
+
+
+def test_a_method_that_is_an_object(program: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "LEVEL", Level())
+    with pytest.warns(CaptureWarning, match="array 'LEVEL.values'"):
+        gtstub.capture(with_method(lambda _: program() or LEVEL.change(), "__call__"))
+    assert LEVEL.count == 1
+
+
+def test_functions_of_a_step(scale: _host.Program) -> None:
+    """Also by a step that a method runs and that only its own step shows, as callbacks of programs."""
+    now, new, first, second = np.arange(1.0, 6.0), np.zeros(5), Level(), Level()
+    step = gtstub.Step([scale.bind(now, 2.0, new), gtstub.action(lambda _: first.change(), new), second.change])
+    unknown = itertools.repeat(step)
+    for count, method in enumerate((step, lambda: next(unknown)()), 1):
+        gtstub.capture(method)
+        assert (first.count, second.count, first.values.tolist()) == (count, count, [count])
+
+
+def test_callbacks_of_a_program(tmp_path: Path, toolchain: Toolchain) -> None:
+    serial, level = SERIAL.build(tmp_path, toolchain).load(), Level()
+    x, out, unknown = np.zeros(4), np.zeros(1), itertools.repeat(lambda *_: level.change() or 1.0)
+    gtstub.capture(lambda: serial(x, out, 1, next(unknown)))
+    assert (level.count, level.values.tolist()) == (1, [1.0])
+
+
+COUNT = 0
+
+
+class Counting:
+    count = 0
+
+    def of_method(self) -> None:
+        global COUNT
+        COUNT += 1
+
+    def of_class(self) -> None:
+        Counting.count += 1
+
+
+def test_variables(program: Callable[[], None]) -> None:
+    counting = Counting()
+
+    def run() -> None:
+        program()
+        counting.of_method()
+        counting.of_class()
+
+    gtstub.capture(run)
+    assert (COUNT, Counting.count) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_the_order_of_a_mapping(kind: Any, program: Callable[[], None]) -> None:
+    """Such as a ring of time levels."""
+    ring = kind(now=0, new=1, old=2)
+
+    def run() -> None:
+        program()
+        name = next(iter(ring))
+        if kind is dict:
+            ring[name] = ring.pop(name)
+        else:
+            ring.move_to_end(name)
+
+    gtstub.capture(run)
+    assert list(ring.items()) == [("new", 1), ("old", 2), ("now", 0)]
+
+
+def test_an_array_of_another_class(program: Callable[[], None]) -> None:
+    own = np.zeros(1).view(OwnArray)
+
+    def run() -> None:
+        program()
+        own[0] += 1.0
+
+    with pytest.warns(CaptureWarning, match="array 'own'"):
+        gtstub.capture(run)
+    assert own[0] == 1.0
+
+
+@pytest.mark.filterwarnings("error::gtstub.errors.CaptureWarning")
+def test_other_objects_with_the_memory_of_an_array(scale: _host.Program) -> None:
+    """Each swap gets new views: two of them leave the same array in another object."""
+    levels, counting = np.zeros((2, 5)), Level()
+    step = gtstub.Step([scale.bind(levels[0], 2.0, levels[1])])
+
+    def run() -> None:
+        counting.count += 1
+        step.swap(levels[0], levels[1])
+        step()
+
+    with pytest.raises(CaptureError, match="was another object in the second call of the method"):
+        gtstub.capture(run)
+    assert counting.count == 1
+    assert np.shares_memory(step[0].arguments["x"], levels[1])
+
+
+def test_arrays_of_one_name() -> None:
+    first, second = (with_array(np.zeros(1)) for _ in range(2))
+    assert list(State([lambda: (first, second)]).arrays) == ["x", "x (another one)"]
+
+
+def test_functions_of_libraries_are_left_alone() -> None:
+    function = with_array(np.zeros(1))
+    function.__module__ = "xarray.core"
+    assert not State([lambda: function]).arrays
+
+
+def with_array(x: np.ndarray) -> Callable[[], np.ndarray]:
+    return lambda: x
+
+
+def test_too_many_objects(program: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gtstub.programs.state.MOST_OBJECTS", 3)
+    with pytest.warns(CaptureWarning, match="changes beyond the nearest 3 objects is neither compared nor put back"):
+        gtstub.capture(program)
+
+
+class Key:
+    has_hash = True
+
+    def __hash__(self) -> int:
+        if not self.has_hash:
+            raise LookupError
+        return 1
+
+
+@pytest.mark.filterwarnings("error::gtstub.errors.CaptureWarning")
+def test_what_cannot_be_put_back() -> None:
+    """A warning names it, once, and the rest is put back."""
+    key, level = Key(), Level()
+    mapping = {key: 0}
+    state = State([lambda: (mapping, level)])
+    for warns in (pytest.warns(CaptureWarning, match="of 'mapping' cannot be put back: LookupError"), nullcontext()):
+        key.has_hash = False
+        level.change()
+        with warns:
+            state.restore()
+        assert level.count == 0
