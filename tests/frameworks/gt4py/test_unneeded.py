@@ -8,7 +8,7 @@ from __future__ import annotations
 import gt4py.next as gtx
 import numpy as np
 import pytest
-from gt4py.next import broadcast, common, neighbor_sum
+from gt4py.next import broadcast, common, neighbor_sum, where
 from gt4py.next.experimental import concat_where
 
 from gtstub import _host
@@ -117,6 +117,41 @@ def test_what_is_too_much_to_tell_counts_as_not_needed() -> None:
     built(bordered, a=a, out=found, **ends)
     bordered(a, expected, *ends.values(), offset_provider={})
     np.testing.assert_allclose(found.ndarray, expected.ndarray, rtol=1e-14)
+
+
+@gtx.field_operator
+def _chosen_in_corner(u: Plane, q: Plane, i_first: gtx.int32, k_first: gtx.int32) -> Plane:
+    chosen = where(u > 0.0, q(I - 2), q)
+    return concat_where((i_first - 1 >= I) | (k_first <= K), chosen(I - 1), q)
+
+
+@gtx.program
+def chosen_in_corner(
+    u: Plane, q: Plane, out: Plane, i_first: gtx.int32, k_first: gtx.int32, i_start: gtx.int32, k_start: gtx.int32
+):
+    """Optimised, the SDFG has a branch on data in a map, which writes a temporary that only the map uses."""
+    _chosen_in_corner(u, q, i_first, k_first, out=out, domain={I: (i_start, 4), K: (k_start, 5)})
+
+
+def test_what_a_branch_on_data_chooses_is_needed_where_a_result_uses_it() -> None:
+    program = chosen_in_corner.with_backend(make_backend(gpu=False))
+    values = np.random.default_rng(0).random((8, 5))
+    signs = np.random.default_rng(1).random((8, 5)) - 0.5
+
+    def called(first: int, i_first: int, k_first: int) -> np.ndarray:
+        """The result with the values from index `first` on."""
+        out = plane(np.zeros((4, 5)), 0, 0)
+        fields = plane(signs, -3, 0), plane(values[3 + first :], first, 0), out
+        program(*fields, *map(np.int32, (i_first, k_first, 0, 0)), offset_provider={})
+        return out.ndarray
+
+    chosen = np.where(signs[2:6] > 0.0, values[0:4], values[2:6])
+    i, k = np.arange(4)[:, np.newaxis], np.arange(5)
+    for first, i_first, k_first in ((0, 0, 5), (-3, 0, 3), (-3, 2, 5)):
+        expected = np.where((i < i_first) | (k >= k_first), chosen, values[3:7])
+        np.testing.assert_array_equal(called(first, i_first, k_first), expected)
+        with pytest.raises(ValueError, match=rf"'q' .* must have the indices {first} to "):
+            called(first + 1, i_first, k_first)
 
 
 # --- Behind a table ---------------------------------------------------------------------------------------------------

@@ -142,9 +142,12 @@ class Needs:
     def _rounds_of(self, unit: int) -> Sequence[Rounds] | None:
         found: dict[Rounds, None] = {}
         for write in self._writes[unit]:
+            others = [read for read in self._reads[write.array] if read.unit != unit]
+            if _is_own(write) and not others:
+                continue  # It matters as much as what else the unit writes.
             if isinstance(write, Unread) or not _is_temporary(write) or any(_around(write)):
                 return ALL
-            if any(isinstance(read, Unread) for read in self._reads[write.array] if read.unit != unit):
+            if any(isinstance(read, Unread) for read in others):
                 return ALL
             boxes = self.boxes(write.array, unit)
             if boxes is None:
@@ -179,6 +182,11 @@ def _in_cases(access: Access | Unread) -> Sequence[Access | Unread]:
 
 def _is_temporary(access: Access | Unread) -> bool:
     return access.is_temporary if isinstance(access, Unread) else access.sizes is not None
+
+
+def _is_own(access: Access | Unread) -> bool:
+    """Whether an access is to a temporary of which all accesses are known by name: in_sdfg() numbers them."""
+    return _is_temporary(access) and "#" in access.array
 
 
 def _around(write: Access) -> Iterable[BoundedLoop]:
