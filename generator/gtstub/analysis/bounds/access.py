@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
-from gtstub.analysis.bounds.wrapping import SIGNED, Typed, in_types
+from gtstub.analysis.bounds.wrapping import SIGNED, STORED, Typed, in_types
 from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, Product, parse, polynomial, quotient, symbol, syntax_tree
@@ -210,7 +210,9 @@ class Scope:
     def knowing(self, values: Mapping[str, Typed]) -> Scope:
         """The scope in which names have these values as well."""
         symbols = {**self.symbols, **{name: each.value for name, each in values.items()}}
-        types = {**self.types, **{name: each.dtype for name, each in values.items() if each.dtype != SIGNED}}
+        # As for scalars, others need no types where none wraps around.
+        found = {name: each.dtype for name, each in values.items() if each.dtype != SIGNED}
+        types = {**self.types, **found} if self.types or any(each in STORED for each in found.values()) else self.types
         return dataclasses.replace(self, symbols=symbols, types=types)
 
     def values(self, texts: Iterable[str]) -> tuple[Expression, ...] | None:
