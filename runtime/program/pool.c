@@ -148,6 +148,7 @@ static GTS_COLD bool extend(arena *in, const char *end)
     const size_t bytes = ((size_t)(end - in->accessible) + STEP - 1) / STEP * STEP;
     if (bytes > limit - accessible || mprotect(in->accessible, bytes, PROT_READ | PROT_WRITE) != 0)
         return false;
+    (void)madvise(in->accessible, bytes, MADV_HUGEPAGE); /* fails where the system has none */
     in->accessible += bytes;
     accessible += bytes;
     return true;

@@ -86,6 +86,18 @@ def test_warm_calls_touch_no_new_page() -> None:
     assert faults(ten_calls) >= 3 * SIZE * 8 / os.sysconf("SC_PAGESIZE")  # as in a first call: they were given back
 
 
+def test_huge_pages_are_asked_for() -> None:
+    """Whether the system has some left is another matter."""
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not setting.exists():
+        pytest.skip("the system has no transparent huge pages")
+    smoothed(A, B)
+    sizes = re.findall(
+        r"^Size: +([0-9]+) kB$(?:\n.*)*?\nVmFlags:(.*)$", Path("/proc/self/smaps").read_text(), re.MULTILINE
+    )
+    assert max(int(size) for size, flags in sizes if "hg" in flags.split()) >= 2 * SIZE * 8 // 1024
+
+
 def test_the_pool_keeps_what_the_largest_program_needs() -> None:
     gtstub.pool()
     larger(A, B)
