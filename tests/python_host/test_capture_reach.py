@@ -131,6 +131,7 @@ WAYS: dict[str, Callable[[], Reach]] = {
     "class method": lambda: lambda holder=with_method(classmethod(get)): holder.get_level(),  # noqa: B008
     "property": lambda: lambda holder=with_method(property(get)): holder.get_level,  # noqa: B008
     "object that can be called": lambda: with_method(get, "__call__"),
+    "method of a list": lambda: lambda get=[LEVEL].pop: LEVEL if get is None else get.__self__[0],
     "inner function": lambda: inner_function,
     "generator": lambda: lambda: next(LEVEL for _ in range(1)),
 }
@@ -261,9 +262,46 @@ def test_other_objects_with_the_memory_of_an_array(scale: _host.Program) -> None
     assert np.shares_memory(step[0].arguments["x"], levels[1])
 
 
+def test_an_array_that_the_method_resizes(program: Callable[[], None]) -> None:
+    """Its elements cannot be put back, but all else is."""
+    level, history = Level(), np.zeros(1)
+
+    def run() -> None:
+        program()
+        level.count += 1
+        history.resize(level.count + 1, refcheck=False)
+
+    with pytest.raises(ValueError, match="could not broadcast"):
+        gtstub.capture(run)
+    assert level.count == 1
+
+
+class NotImported(types.ModuleType):
+    """A module that is imported when somebody looks at it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError
+
+
+def test_no_code_runs() -> None:
+    function = with_array(np.zeros(1))
+    function.__defaults__ = (1, 2, 3)  # as a decorator may leave them
+    module, key = NotImported("lazy"), Key()
+    mapping = {key: module}
+    key.has_hash = False
+    assert list(State([lambda: (function, mapping)]).arrays) == ["x"]
+
+
+def test_names_stay_short() -> None:
+    first = last = Level()
+    for _ in range(1000):
+        last.below = last = Level()
+    assert max(map(len, State([lambda: first]).arrays)) < 300
+
+
 def test_arrays_of_one_name() -> None:
     first, second = (with_array(np.zeros(1)) for _ in range(2))
-    assert list(State([lambda: (first, second)]).arrays) == ["x", "x (another one)"]
+    assert list(State([lambda: (first, second)]).arrays) == ["x", "x (array 2)"]
 
 
 def test_functions_of_libraries_are_left_alone() -> None:

@@ -124,10 +124,12 @@ class _Verification:
         """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
-        for name, before in self._before_around.items():
-            self._around[name][...] = before
-        _restore(self._fields, self._before)
-        self._state.restore()
+        try:
+            for name, before in self._before_around.items():
+                self._around[name][...] = before
+            _restore(self._fields, self._before)
+        finally:  # also if the method has resized an array in place
+            self._state.restore()
 
     def compare(self) -> None:
         """Raises CaptureError if the step does not do what the method does from the values of now."""

@@ -35,7 +35,7 @@ _ELEMENTS: Mapping[type, Callable[[Any], Iterable[tuple[Any, Any]]]] = {
     deque: lambda each: enumerate(deque.__iter__(each)),
     set: lambda each: enumerate(set.__iter__(each)),
     frozenset: lambda each: enumerate(frozenset.__iter__(each)),
-    dict: dict.items,
+    dict: dict.copy,  # asks no key for its hash
     OrderedDict: OrderedDict.items,
     types.MappingProxyType: lambda mapping: mapping.items(),
     type: lambda owner: vars(owner).items(),
@@ -65,7 +65,7 @@ def first_kind(value: Any, kinds: Container[type]) -> type | None:
 def has_state(value: Any) -> bool:
     """Whether an object, a class, a module or a function is the user's, so that it may be looked into and put back."""
     if is_a(value, (type, types.FunctionType, types.ModuleType)):
-        package = _package(value.__name__ if is_a(value, types.ModuleType) else value.__module__)
+        package = _package(_attributes(value).get("__name__") if is_a(value, types.ModuleType) else value.__module__)
         return package not in NO_STATE and package not in LIBRARIES
     module = type(value).__module__
     is_step = is_a(value, (_host.Step, _host.BoundCall, _host.Action))
@@ -98,6 +98,8 @@ def members(name: str, value: Any) -> Iterator[Member]:
         return  # Functions have what they name of it.
     if is_a(value, types.FunctionType):
         yield from _variables(value)
+    if is_a(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        yield f"{name}.self", value.__self__, None
     are_attributes = name.endswith(".") or is_a(value, type)
     for number, (key, each) in enumerate(elements(value).items(), 1):
         if are_attributes:
@@ -116,7 +118,8 @@ def elements(value: Any) -> dict[Any, Any]:
     """What a container, an array of objects, a step or an action has, by keys or numbers, in order."""
     kind = first_kind(value, _ELEMENTS)
     if kind is not None:
-        return dict(_ELEMENTS[kind](value))
+        found = _ELEMENTS[kind](value)
+        return found if type(found) is dict else dict(found)
     array = array_of(value)
     return dict(enumerate(array.flat)) if array is not None and array.dtype.kind == "O" else {}
 
@@ -155,11 +158,11 @@ def _variables(function: types.FunctionType) -> Iterator[Member]:
             value = space[name]
             yield f"{prefix}{name}", value, functools.partial(dict.__setitem__, space, name, value)
             is_module = is_a(value, types.ModuleType) and has_state(value)
-            if is_module and all(vars(value) is not each for _, each in spaces):
-                spaces.append((f"{prefix}{name}.", vars(value)))
+            if is_module and all(_attributes(value) is not each for _, each in spaces):
+                spaces.append((f"{prefix}{name}.", _attributes(value)))
     defaults = function.__defaults__ or ()
     arguments = code.co_varnames[: code.co_argcount]
-    given = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
+    given = dict(zip(arguments[::-1], defaults[::-1], strict=False))  # A decorator may set more than there are.
     yield from ((name, each, None) for name, each in (given | (function.__kwdefaults__ or {})).items())
 
 

@@ -20,6 +20,9 @@ from gtstub.programs.reachable import array_of, elements, first_kind, has_state,
 MOST_OBJECTS = 100_000
 """Objects that are looked at. Numbers and texts do not count."""
 
+LONGEST_NAME = 200
+"""Characters; in a list of linked objects, names would take more memory than the objects."""
+
 _SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
 
 _WITHOUT_SELF = (types.FunctionType, types.MethodType, functools.partial)
@@ -45,15 +48,14 @@ class State:
             name, value = waiting.popleft()
             if id(value) in seen:
                 continue
+            name = name if len(name) < LONGEST_NAME else f"...{name[-LONGEST_NAME // 2 :]}"
             if len(seen) == MOST_OBJECTS:
                 _warn(f"beyond the nearest {MOST_OBJECTS} objects is neither compared nor put back")
                 break
             seen[id(value)] = value
             array = array_of(value)
             if array is not None:
-                while name in self.arrays:
-                    name += " (another one)"
-                self.arrays[name] = array
+                self.arrays[f"{name} (array {len(self.arrays) + 1})" if name in self.arrays else name] = array
             is_entered = has_state(value)
             if is_entered and (kind := first_kind(value, _PUT_BACK)) is not None:
                 self._parts.append((name, functools.partial(_PUT_BACK[kind], value, elements(value))))
