@@ -447,8 +447,9 @@ def _read(node: ast.expr) -> Expression | None:
             return _rounded("int_floor", _read(left), _read(right))
         case ast.Call(func=ast.Name(id="floor" | "ceiling" as name), args=[inner], keywords=[]):
             return _rounded("int_floor" if name == "floor" else "int_ceil", *_fraction(inner))
-        case ast.Call(func=ast.Name(id=name), args=[arg], keywords=[]) if name in _BITS:
-            return None if (value := _read(arg)) is None else wrapped(name, value)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(ast.Name("dace"), name), args=[arg], keywords=[]):
+            value = _read(arg) if name in _BITS or name in ("int32", "int64") else None
+            return value if value is None or name not in _BITS else wrapped(name, value)
     return None
 
 

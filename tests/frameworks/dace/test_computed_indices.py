@@ -84,6 +84,25 @@ def mixed(o: dace.float64[N], n: dace.uint32, m: dace.int32):
     o[: n - 3] = 2.0
 
 
+@gtstub.program
+@dace.program
+def doubled(o: dace.float64[N], n: dace.uint32):
+    """DaCe computes `2 * n` in a scalar of another type, and writes the types."""
+    o[2 * n - 3] = 5.0
+
+
+@gtstub.program
+@dace.program
+def sum_of_short(o: dace.float64[N], n: dace.int32, m: dace.uint16):
+    o[n + m - 1] = 5.0
+
+
+@gtstub.program
+@dace.program
+def sum_of_signs(o: dace.float64[N], n: dace.uint32, m: dace.int32):
+    o[n + m - 1] = 5.0
+
+
 def check_refused(program: Any, size: int, *scalars: Any, needs: str) -> None:
     o = np.zeros(size)
     with pytest.raises(ValueError, match=f"must have the indices {needs} on axis 0"):
@@ -156,3 +175,14 @@ def test_unsigned_scalars_beside_signed_ones() -> None:
     assert written(mixed, 2, 4, -1) == [2, 0], "-1 is above all numbers"
     check_refused(mixed, 3, 5, 4, needs="3 to 3")
     check_refused(mixed, 4, 2, 9, needs="0 to 4294967294")
+
+
+def test_types_that_dace_writes_are_read() -> None:
+    assert written(doubled, 4, 3) == [0, 0, 0, 5]
+    check_refused(doubled, 3, 3, needs="3 to 3")
+    check_refused(doubled, 4, 1, needs="-1 to -1")
+    assert written(sum_of_signs, 4, 5, -1) == [0, 0, 0, 5]
+    check_refused(sum_of_signs, 4, 2**32 - 1, -1, needs=f"{2**32 - 3} to {2**32 - 3}")
+    check_refused(sum_of_signs, 4, 0, 0, needs="-1 to -1")
+    assert written(sum_of_short, 4, -1, 5) == [0, 0, 0, 5]
+    check_refused(sum_of_short, 4, 0, 0, needs="-1 to -1")

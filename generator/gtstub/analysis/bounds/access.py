@@ -188,7 +188,7 @@ class Scope:
         found = _parsed(text)
         if found is None or not found.symbols <= self.symbols.keys():
             return None
-        if not self.types:
+        if not self.types and "dace." not in text:
             return Typed(found.replace(self.symbols), SIGNED)
         tree = syntax_tree(text)
         return None if tree is None else in_types(tree, self.symbols, self.types)

@@ -35,7 +35,8 @@ class Typed:
     def stored(self, dtype: object) -> Typed:
         """The value in a variable of a type, which may be none of integers."""
         found = next((each for each in (*STORED, _PROMOTED) if each == dtype), SIGNED)
-        return Typed(wrapped(found, self.value) if found in STORED and found != self.dtype else self.value, found)
+        fits = found not in STORED or found == self.dtype or (found, self.dtype) == ("uint64", "uint32")
+        return Typed(self.value if fits else wrapped(found, self.value), found)
 
 
 def in_types(tree: ast.expr, symbols: Mapping[str, Expression], types: Mapping[str, DType]) -> Typed | None:
@@ -51,6 +52,11 @@ def in_types(tree: ast.expr, symbols: Mapping[str, Expression], types: Mapping[s
             return _combined(op, [in_types(each, symbols, types) for each in (left, right)])
         case ast.Call(func=ast.Name(id=("Min" | "min" | "Max" | "max") as name), args=args):
             return _combined(name, [in_types(each, symbols, types) for each in args])
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(ast.Name("dace"), name), args=[operand]):
+            found = in_types(operand, symbols, types)
+            dtype = next((each for each in (*STORED, _PROMOTED, SIGNED) if each == name), None)
+            if found is not None and dtype and (dtype in STORED or common_type(found.dtype, dtype) == dtype):
+                return found.stored(dtype)
     return None
 
 
