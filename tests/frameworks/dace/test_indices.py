@@ -125,6 +125,16 @@ def sides(o: dace.float64[N], n: dace.int32, m: dace.int32, x: dace.float64):
 
 @gtstub.program
 @dace.program
+def joined(o: dace.float64[N], n: dace.int32, m: dace.int32, x: dace.float64):
+    if x > 0.5 or min(n, m) > 2:
+        o[n] = 1.0
+    for i in range(m):
+        if i < n and x > 0.5:
+            o[i + 2] = 2.0
+
+
+@gtstub.program
+@dace.program
 def cursor(o: dace.float64[N], k: dace.int32):
     place = 0
     for i in range(k):
@@ -214,6 +224,18 @@ def test_branches_in_a_map() -> None:
     sides(array, 9, 9, 0.0)
     check_refused(sides, "2 to 4", 5, 2, 0.0)
     check_refused(sides, "2 to 4", 3, 4, 1.0)
+
+
+def test_relations_of_integers_joined_with_other_conditions() -> None:
+    array = np.zeros(4)
+    joined(array, 3, 9, 0.0)
+    joined(array, 9, 2, 0.0)
+    assert array.tolist() == [0.0, 0.0, 0.0, 1.0]
+    joined(array, 2, 9, 1.0)
+    assert array.tolist() == [0.0, 0.0, 2.0, 2.0]
+    check_refused(joined, "4 to 4", 4, 9, 0.0)
+    check_refused(joined, "4 to 4", 4, 0, 1.0)
+    check_refused(joined, "2 to 4", 3, 9, 1.0)
 
 
 def test_an_index_that_several_edges_assign_is_not_known() -> None:

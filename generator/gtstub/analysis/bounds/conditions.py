@@ -6,6 +6,7 @@ them.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
@@ -36,6 +37,8 @@ def choice(text: str, scope: Scope, number: int) -> tuple[Conditions, Conditions
         return (), ()
     fact = None if depends_on_data else scope.fact(text)
     kind = "data" if depends_on_data else "form" if scope.depends_on_data(text) else "scalars"
+    if fact is not None:  # Parts need no facts of their own.
+        scope = dataclasses.replace(scope, texts={})
 
     def side(found: Conditions | None, relation: Literal["!=", "=="]) -> Conditions:
         if found is None or (fact is not None and any(isinstance(each, AnyOf) for each in found)):
@@ -110,11 +113,14 @@ def _cases(tree: ast.expr, scope: Scope, *, holds: bool) -> _Cases | None:
             return _cases(operand, scope, holds=not holds)
         case ast.BoolOp(op=op, values=values):
             return _joined((_cases(each, scope, holds=holds) for each in values), isinstance(op, ast.And) == holds)
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _relation(left, op, right, scope, holds=holds)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if found := _relation(
+            left, op, right, scope, holds=holds
+        ):
+            return found
         case ast.Name(id=name) if name in scope.choices:
             return _of_choice(scope.choices[name][0 if holds else 1])
-    flag = scope.value(ast.unparse(tree))
+    text = ast.unparse(tree)
+    flag = scope.fact(text) if (number := scope.value(text)) is None else number
     return None if flag is None else ((Condition(flag, "!=" if holds else "==", Expression()),),)
 
 
