@@ -104,5 +104,5 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
         raise SizeError(f"'{path}' alone has no dimensions: give its cache entry, or values of symbols with '--set'.")
     for name in symbols:
         if name not in found.symbols:
-            raise SizeError(f"The SDFG in '{path}' has no symbol '{name}'.{did_you_mean(name, [*found.symbols])}")
+            raise SizeError(f"The SDFG in '{path}' has no symbol '{name}'.{did_you_mean(name, sorted(found.symbols))}")
     return found, symbols
