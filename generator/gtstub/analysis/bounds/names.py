@@ -10,7 +10,7 @@ import dataclasses
 
 from gtstub.analysis.bounds import conditions
 from gtstub.analysis.bounds.access import Scope
-from gtstub.analysis.bounds.wrapping import SIGNED, Typed
+from gtstub.analysis.bounds.wrapping import Typed
 from gtstub.sdfg.dataflow import Dataflow, around
 from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, Transition, assigned_in, regions_in, states_in
 
@@ -40,7 +40,7 @@ def behind(edge: Transition, scope: Scope, sdfg: Sdfg) -> Scope:
     a condition before a branch.
     """
     texts = {name: text for name, text in edge.assignments.items() if name in scope.alike - scope.symbols.keys()}
-    found = {name: value for name, text in texts.items() if (value := _assigned(name, text, scope, sdfg)) is not None}
+    found = {name: value for name, text in texts.items() if (value := value_in(name, text, scope, sdfg)) is not None}
     if scope.doubt:
         return scope
     others = {name: conditions.choice(text, scope, 0) for name, text in texts.items() if name not in found}
@@ -124,17 +124,17 @@ def _writers(sdfg: Sdfg) -> dict[str, list[_Writer]]:
     return found
 
 
-def _assigned(name: str, text: str, scope: Scope, sdfg: Sdfg) -> Typed | None:
-    """The value of a symbol to which an expression is assigned, if it is known."""
+def value_in(name: str, text: str, scope: Scope, sdfg: Sdfg) -> Typed | None:
+    """The value of an expression in a symbol of an SDFG, if it is known."""
     found = scope.typed(text)
-    return None if found is None else found.stored(sdfg.symbols.get(name, SIGNED))
+    return found.stored(sdfg.symbols[name]) if found is not None and name in sdfg.symbols else found
 
 
 def _with_values(sdfg: Sdfg, scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
     texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
     writers = {name: each[0] for name, each in scalars.items() if len(each) == 1}
     while True:
-        found = {name: _assigned(name, text, scope, sdfg) for name, text in texts.items() if name not in scope.symbols}
+        found = {name: value_in(name, text, scope, sdfg) for name, text in texts.items() if name not in scope.symbols}
         found |= {name: writer.value(scope) for name, writer in writers.items() if name not in scope.symbols}
         known = {name: each for name, each in found.items() if each is not None}
         if not known:

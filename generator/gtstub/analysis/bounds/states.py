@@ -6,7 +6,7 @@ import collections
 import dataclasses
 from collections.abc import Callable, Iterator
 
-from gtstub.analysis.bounds import conditions, lookups
+from gtstub.analysis.bounds import conditions, lookups, names
 from gtstub.analysis.bounds.access import (
     DATA_CONDITION,
     LOOP,
@@ -300,8 +300,8 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
     for name, text in node.mapping.items():
         if (found := fact_text(text, scope.texts)) is not None:
             texts[name] = found
-        if (value := scope.typed(text)) is not None:
-            values[name] = value.stored(sdfg.symbols[name]) if name in sdfg.symbols else value
+        if (value := names.value_in(name, text, scope, sdfg)) is not None:
+            values[name] = value
         elif scope.depends_on_data(text):
             data.add(name)
         else:
