@@ -34,18 +34,25 @@ def for_both_zeros(program: Any, key: str, backend: Backend[Any]) -> Any:
 
 
 class BothZeros:
-    """A `program` with a static zero. A call with a zero of the other sign builds another one."""
+    """A `program` with a static zero. It refuses a zero of the other sign, for which a call then builds another one."""
 
     def __init__(self, program: Any, definition: ConcreteProgramDef[Any, Any], backend: Backend[Any]) -> None:
         self.program, self._definition, self._backend = program, definition, backend
         self._values = _static_values(definition.args)
-        self._programs: dict[tuple[float, ...], ExecutableProgram] = {_signs(self._values.values()): program}
+        self._signs = _signs(self._values.values())
+        self._others: dict[tuple[float, ...], ExecutableProgram] = {}
 
     def __call__(self, *args: Any, offset_provider: Mapping[str, Any]) -> None:
-        signs = _signs(args[index] for index in self._values)
-        if signs not in self._programs:
-            self._programs[signs] = self._build(args, offset_provider)
-        self._programs[signs](*args, offset_provider=offset_provider)
+        try:
+            self.program(*args, offset_provider=offset_provider)
+            return
+        except ValueError:
+            signs = _signs(args[index] for index in self._values)
+            if signs == self._signs:
+                raise
+        if signs not in self._others:
+            self._others[signs] = self._build(args, offset_provider)
+        self._others[signs](*args, offset_provider=offset_provider)
 
     def _build(self, args: tuple[Any, ...], offset_provider: Mapping[str, Any]) -> ExecutableProgram:
         contexts = dict(self._definition.args.argument_descriptor_contexts)
