@@ -22,7 +22,7 @@ FILLED = frozenset(("argparse", "builtins", "collections", "functools", "types")
 """Modules whose objects have only what their users put into them."""
 
 NO_STATE = frozenset(("cupy", "dace", "gt4py", "gtstub", "mpi4py", "numpy", "sympy")) | sys.stdlib_module_names
-"""Attributes of what these packages have belong together with what they have in C: they are not put back."""
+"""Objects of these packages have state in C beside their attributes, so their attributes are not put back."""
 
 LIBRARIES = frozenset(
     ("_pytest", "dask", "h5py", "jax", "matplotlib", "netCDF4", "numba", "pandas", "pytest", "scipy", "torch", "xarray")

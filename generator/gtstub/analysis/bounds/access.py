@@ -210,7 +210,7 @@ class Scope:
     def knowing(self, values: Mapping[str, Typed]) -> Scope:
         """The scope in which names have these values as well."""
         symbols = {**self.symbols, **{name: each.value for name, each in values.items()}}
-        # As for scalars, others need no types where none wraps around.
+        # Only numbers that wrap around need types: without types, quotients are read, too.
         found = {name: each.dtype for name, each in values.items() if each.dtype != SIGNED}
         types = {**self.types, **found} if self.types or any(each in STORED for each in found.values()) else self.types
         return dataclasses.replace(self, symbols=symbols, types=types)

@@ -160,8 +160,8 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
 
 def _counts_up(sdfg: dace.SDFG) -> bool:
     """
-    Whether all loops do. DaCe 2.0.0a10 leaves out branches that a loop never reaches (LiftTrivialIf), but takes the
-    first value of any loop's variable for the least one.
+    Whether all loops of an SDFG count up. DaCe 2.0.0a10 leaves out branches that a loop never reaches (LiftTrivialIf),
+    but takes the first value of any loop's variable for the least one.
     """
     regions = (each for nested in sdfg.all_sdfgs_recursive() for each in nested.all_control_flow_regions())
     loops = [each for each in regions if isinstance(each, LoopRegion) and each.loop_variable]
