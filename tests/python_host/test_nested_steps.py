@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 import weakref
 from typing import Any
 
@@ -212,6 +213,43 @@ def test_an_array_that_only_a_function_has(scale: _host.Program, now: np.ndarray
     step.swap(new, spare)
     assert action.arrays[0] is new
     assert call.arguments["out"] is spare
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        lambda array: [array],
+        lambda array: (0.5, array),
+        lambda array: {"vn": [array[:]]},
+        lambda array: types.SimpleNamespace(vn=array),
+        lambda array: ([0], {"now": types.SimpleNamespace(vn=array)}),
+    ],
+    ids=["list", "tuple", "mapping", "attribute", "nested"],
+)
+def test_an_array_inside_another_object_is_refused(
+    scale: _host.Program, now: np.ndarray, new: np.ndarray, inside: Any
+) -> None:
+    """A swap would not reach it there, and the function would get the old one."""
+    other, action = np.zeros(N), gtstub.action(print, inside(new), inside)
+    step = gtstub.Step([scale.bind(now, 2.0, new), action, gtstub.action(print, other)], "s")
+    text = (
+        r"Step 's' cannot be changed at position 2, function 'print': Array 1 of swap\(\) is inside an argument of type"
+    )
+    with pytest.raises(ValueError, match=text):
+        step.swap(new, other)
+    assert step[0].arguments["out"] is new
+    step.swap(now, other)  # which it has not inside it
+    assert step[0].arguments["x"] is other
+
+
+def test_objects_without_arrays_and_rings_may_be_arguments(
+    scale: _host.Program, now: np.ndarray, new: np.ndarray
+) -> None:
+    ring: list[Any] = [now.copy()]
+    ring.append(ring)
+    action = gtstub.action(print, ring, types, np.ndarray, object(), {}, None, new)
+    gtstub.Step([scale.bind(now, 2.0, new), action]).swap(now, new)
+    assert action.arrays[-1] is now
 
 
 def test_what_is_no_action() -> None:

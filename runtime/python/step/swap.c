@@ -108,7 +108,36 @@ static Py_ssize_t find_member(const members *all, const PyObject *object, const 
 
 /* ---- Where it is exchanged ------------------------------------------------------------------------------------- */
 
-/* Finds the member that an object of a place is. */
+static Py_ssize_t find(const members *, const gts_py_bound *, Py_ssize_t, PyObject *);
+
+/*
+ * Refuses what has a member as an element, or as an attribute: no swap reaches it there. -1, or -2 after an exception.
+ */
+static Py_ssize_t check_inside(const members *all, PyObject *object, Py_ssize_t depth)
+{
+    const bool is_sequence = PyList_Check(object) || PyTuple_Check(object);
+    const bool has_elements = is_sequence || PyDict_Check(object);
+    if (depth == 0)
+        return -1;
+    PyObject *const owner = has_elements ? Py_NewRef(object) : PyObject_GenericGetDict(object, NULL);
+    PyObject *const each = is_sequence ? PySequence_List(owner) : owner == NULL ? NULL : PyDict_Values(owner);
+    PyErr_Clear(); /* It has no attributes. */
+    Py_ssize_t found = -1;
+    for (Py_ssize_t i = 0; each != NULL && found == -1 && i < PyList_GET_SIZE(each); ++i)
+        found = find(all, NULL, has_elements ? depth - 1 : 0, PyList_GET_ITEM(each, i));
+    Py_XDECREF(owner);
+    Py_XDECREF(each);
+    if (found < 0)
+        return found;
+    (void)gts_py_fail(
+        PyExc_ValueError,
+        "Array %zd of swap() is inside an argument of type '%s', where a swap does not reach it. Pass the "
+        "array itself: gtstub.action(lambda array: function([array]), array).",
+        found + 1, Py_TYPE(object)->tp_name);
+    return -2;
+}
+
+/* Finds the member that an object of a place is. `index` is the leaf's; in an action, the depth of check_inside(). */
 static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t index, PyObject *object)
 {
     const gts_leaf_kind kind = bound == NULL ? GTS_ZERO_DIM_FIELD : bound->call->stub->leaves[index].kind;
@@ -120,8 +149,10 @@ static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t
     gts_array array; /* is not known */
     PyObject *owner;
     const int status = read_array(all, object, &array, &owner);
-    if (status <= 0)
-        return status < 0 ? -2 : -1;
+    if (status < 0)
+        return -2;
+    if (status == 0)
+        return bound == NULL ? check_inside(all, object, index) : -1;
     found = find_member(all, object, &array);
     Py_XDECREF(owner);
     return found;
@@ -148,7 +179,7 @@ static int exchange_in(const members *all, const gts_place *place)
     int status = new == NULL ? -1 : 0;
     for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
         PyObject *object = PyTuple_GET_ITEM(objects, i);
-        const Py_ssize_t found = find(all, bound, i, object);
+        const Py_ssize_t found = find(all, bound, bound == NULL ? 4 : i, object);
         if (found >= 0)
             object = all->member[found ^ 1].object;
         has_changed |= found >= 0;
