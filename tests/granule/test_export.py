@@ -513,7 +513,7 @@ class Stop(BaseException):
     pass
 
 
-@pytest.mark.parametrize("at", ["Copying", "Writing", "Running", "Comparing step 'run'", "Comparing step 'first'"])
+@pytest.mark.parametrize("at", ["Running", "Copying", "Writing", "Comparing step 'run'", "Comparing step 'first'"])
 def test_an_interrupted_export_leaves_nothing(model: Model, at: str, tmp_path: Path) -> None:
     before = all_bytes(model)
 

@@ -47,6 +47,8 @@ def export(
     Returns what the verification of steps leaves out, by the names of the steps. Raises
     GranuleError, CacheError or OSError; then the folder is as before.
     """
+    progress("Running the steps in Python")  # first: all ranks run all hooks, also one that refuses what follows
+    recorded = recording.record(collected.description, collected.layouts, temporaries, actions)
     folder = folder.absolute()
     if folder.exists() and not (force and (folder / FILE).is_file()):
         advice = (
@@ -60,7 +62,8 @@ def export(
     new = aside / folder.name
     try:
         new.mkdir()  # with the usual mode, which `aside` does not have
-        recorded = _write(collected, temporaries, writable, actions, new, progress)
+        _write(collected, temporaries, writable, new, progress)
+        recording.write(new, recorded)
         for path in (new, *new.rglob("*")):
             restrict(path)
         verify(new, progress)
@@ -74,10 +77,9 @@ def _write(
     collected: Collected,
     temporaries: Collection[int],
     writable: Collection[int],
-    actions: Mapping[str, Sequence[Any]],
     folder: Path,
     progress: Callable[[str], object],
-) -> recording.Recording:
+) -> None:
     description = collected.description
     text = to_json(description)
     digest = sha256(text.encode())
@@ -93,10 +95,6 @@ def _write(
     size = sum(layout.bytes for number, layout in enumerate(collected.layouts) if number in stored)
     progress(f"Writing kept arrays (up to {size / 1e6:.1f} MB)")
     write_kept(folder, description, digest, collected.layouts, temporaries, writable, features)
-    progress("Running the steps in Python")
-    recorded = recording.record(description, collected.layouts, temporaries, actions)
-    recording.write(folder, recorded)
-    return recorded
 
 
 def _put(new: Path, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,17 @@ from tests.support.programs import needs
 
 EXAMPLE = ROOT / "examples" / "granule_mpi"
 CELLS, LEVELS, STEPS = 51, 4, 100
+
+REFUSED = """
+from model import MPI, Path, Ring, export, use_communicator
+ranks = MPI.COMM_WORLD
+use_communicator(ranks)
+try:
+    export(Ring([30, 21][ranks.rank], ranks), Path(f"build/again/rank_{ranks.rank}"))
+except Exception as error:
+    print(error)
+"""
+"""Exports the granule again. On rank 1 its folder is one without a granule."""
 
 
 @needs("mpirun")
@@ -48,6 +60,16 @@ def test_commands_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     first, second = (description(folder / "build" / "two" / f"rank_{rank}") for rank in (0, 1))
     assert [each["arrays"][0]["shape"] for each in (first, second)] == [[32, LEVELS], [23, LEVELS]]
     assert first["programs"] == second["programs"]
+
+    refused = folder / "build" / "again" / "rank_1"
+    refused.mkdir(parents=True)
+    (folder / "again.py").write_text(REFUSED, encoding="utf-8")
+    run = subprocess.run(
+        ["mpirun", "-n", "2", sys.executable, "again.py"],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert f"'{refused}' exists: it has no granule, which could be replaced." in run.stdout, run.stderr
+    assert (refused.with_name("rank_0") / "granule.json").is_file()  # Rank 0 did not wait for an exchange of rank 1.
 
 
 def description(granule: Path) -> dict[str, Any]:
