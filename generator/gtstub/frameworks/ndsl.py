@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dace import CompiledSDFG
+from dace import SDFG, CompiledSDFG
 from dace.config import Config
 from dace.frontend.python.parser import DaceProgram
 
@@ -22,7 +22,7 @@ from gtstub._host import Overload, Overloads
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
-from gtstub.frameworks.dace.internals import python_of, types_of
+from gtstub.frameworks.dace.internals import counts_up, python_of, types_of
 from gtstub.frameworks.dace.paths import Step
 from gtstub.frameworks.dace.variant import LoadedVariant, Options, build_variant, parse_variant
 from gtstub.settings import Mode, mode
@@ -215,6 +215,12 @@ class _Stubbed:
         sdfg = parse(program, config, *optimization, *args, **kwargs)
         if program in _executables(config):
             return
+        if isinstance(sdfg, SDFG) and not counts_up(sdfg):
+            warnings.warn(
+                f"Program '{program.name}' has a loop that counts down: DaCe 2.0.0a10 may leave out a branch that it"
+                " reaches when NDSL simplifies the program, so that results are wrong. Let the loop count up.",
+                stacklevel=2,
+            )
         build = ndsl.get_dace_executable if is_newer else ndsl._build_sdfg
         try:
             build(program, sdfg, config, *optimization, args, kwargs)

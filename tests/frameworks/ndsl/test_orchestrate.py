@@ -6,6 +6,7 @@ Annotations are no texts here, as in NDSL's models: NDSL looks at the types.
 
 import dataclasses
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -561,3 +562,31 @@ def test_what_no_stub_can_carry_is_refused_or_called_by_ndsl() -> None:
         code(a := np.ones(3, bfloat16))
     code(a)
     assert (a == 4).all()
+
+
+@orchestrate_function(config())
+def halves(a):
+    for i in range(7, -1, -1):
+        if i > 3:
+            a[i] = 1.0
+        else:
+            a[i] = 2.0
+
+
+@orchestrate_function(config())
+def backwards(a):
+    for i in range(6, -1, -1):
+        a[i] = a[i + 1] + 1.0
+    for i in range(8):
+        if i > 3:
+            a[i] = 0.0
+
+
+def test_a_loop_that_counts_down() -> None:
+    """NDSL has DaCe simplify the program, which may lose branches in it."""
+    with pytest.warns(UserWarning, match=r"Program '\w+' has a loop that counts down: DaCe 2\.0\.0a10 may leave out a"):
+        halves(np.zeros(8))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        backwards(np.zeros(8))
+    assert not [each for each in caught if "counts down" in str(each.message)]

@@ -17,7 +17,7 @@ from dace.codegen import codegen, compiler
 from dace.frontend.python import cached_program, parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
-from dace.sdfg.state import LoopRegion
+from dace.sdfg.state import ConditionalBlock, LoopRegion
 from dace.transformation.passes.analysis import loop_analysis
 from dace.transformation.passes.lift_trivial_if import LiftTrivialIf
 
@@ -142,11 +142,11 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     refresh(program)
     with _nones(program, args, kwargs):
         sdfg = program._parse(args, dict(kwargs), simplify=False)
-    counts_up = _counts_up(sdfg)
+    is_safe = counts_up(sdfg)
     if config.Config.get_bool("optimizer", "automatic_simplification"):
-        sdfg.simplify(validate=False, skip=None if counts_up else {LiftTrivialIf.__name__})
+        sdfg.simplify(validate=False, skip=None if is_safe else {LiftTrivialIf.__name__})
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
-        if not counts_up:
+        if not is_safe:
             warnings.warn(
                 f"Program '{program.name}' has a loop that counts down: the automatic optimisation of DaCe 2.0.0a10 may"
                 " leave out a branch that the loop reaches, so that results are wrong.",
@@ -158,14 +158,18 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     return expanded(sdfg)
 
 
-def _counts_up(sdfg: dace.SDFG) -> bool:
+def counts_up(sdfg: dace.SDFG) -> bool:
     """
-    Whether all loops of an SDFG count up. DaCe 2.0.0a10 leaves out branches that a loop never reaches (LiftTrivialIf),
-    but takes the first value of any loop's variable for the least one.
+    Whether all loops with branches in them count up. DaCe 2.0.0a10 leaves out branches that a loop never reaches
+    (LiftTrivialIf), but takes the first value of any loop's variable for the least one.
     """
     regions = (each for nested in sdfg.all_sdfgs_recursive() for each in nested.all_control_flow_regions())
-    loops = [each for each in regions if isinstance(each, LoopRegion) and each.loop_variable]
+    loops = [each for each in regions if isinstance(each, LoopRegion) and each.loop_variable and _has_branch(each)]
     return all((step := loop_analysis.get_loop_stride(each)) is not None and step.is_positive for each in loops)
+
+
+def _has_branch(region: LoopRegion) -> bool:
+    return any(isinstance(each, ConditionalBlock) for each in region.all_control_flow_blocks(recursive=True))
 
 
 @contextmanager
