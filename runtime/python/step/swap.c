@@ -110,30 +110,23 @@ static Py_ssize_t find_member(const members *all, const PyObject *object, const 
 
 static Py_ssize_t find(const members *, const gts_py_bound *, Py_ssize_t, PyObject *);
 
-/*
- * Refuses what has a member as an element, or as an attribute: no swap reaches it there. -1, or -2 after an exception.
- */
+/* Refuses what has a member as an element or attribute: no swap reaches it there. -1, or -2 after an exception. */
 static Py_ssize_t check_inside(const members *all, PyObject *object, Py_ssize_t depth)
 {
-    const bool is_sequence = PyList_Check(object) || PyTuple_Check(object);
-    const bool has_elements = is_sequence || PyDict_Check(object);
-    if (depth == 0)
-        return -1;
-    PyObject *const owner = has_elements ? Py_NewRef(object) : PyObject_GenericGetDict(object, NULL);
-    PyObject *const each = is_sequence ? PySequence_List(owner) : owner == NULL ? NULL : PyDict_Values(owner);
+    const bool has_elements = PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object);
+    PyObject *const has = has_elements ? Py_NewRef(object) : PyObject_GenericGetDict(object, NULL);
+    PyObject *const each = has == NULL ? NULL : PyDict_Check(has) ? PyDict_Values(has) : PySequence_List(has);
     PyErr_Clear(); /* It has no attributes. */
     Py_ssize_t found = -1;
     for (Py_ssize_t i = 0; each != NULL && found == -1 && i < PyList_GET_SIZE(each); ++i)
         found = find(all, NULL, has_elements ? depth - 1 : 0, PyList_GET_ITEM(each, i));
-    Py_XDECREF(owner);
+    Py_XDECREF(has);
     Py_XDECREF(each);
     if (found < 0)
         return found;
-    (void)gts_py_fail(
-        PyExc_ValueError,
-        "Array %zd of swap() is inside an argument of type '%s', where a swap does not reach it. Pass the "
-        "array itself: gtstub.action(lambda array: function([array]), array).",
-        found + 1, Py_TYPE(object)->tp_name);
+    (void)gts_py_fail(PyExc_ValueError,
+                      "Array %zd of swap() is inside a '%s', where no swap reaches it: pass the array itself.",
+                      found + 1, Py_TYPE(object)->tp_name);
     return -2;
 }
 
@@ -149,10 +142,8 @@ static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t
     gts_array array; /* is not known */
     PyObject *owner;
     const int status = read_array(all, object, &array, &owner);
-    if (status < 0)
-        return -2;
-    if (status == 0)
-        return bound == NULL ? check_inside(all, object, index) : -1;
+    if (status <= 0)
+        return status < 0 ? -2 : bound == NULL && index > 0 ? check_inside(all, object, index) : -1;
     found = find_member(all, object, &array);
     Py_XDECREF(owner);
     return found;

@@ -164,12 +164,12 @@ def counts_up(sdfg: dace.SDFG) -> bool:
     (LiftTrivialIf), but takes the first value of any loop's variable for the least one.
     """
     regions = (each for nested in sdfg.all_sdfgs_recursive() for each in nested.all_control_flow_regions())
-    loops = [each for each in regions if isinstance(each, LoopRegion) and each.loop_variable and _has_branch(each)]
-    return all((step := loop_analysis.get_loop_stride(each)) is not None and step.is_positive for each in loops)
-
-
-def _has_branch(region: LoopRegion) -> bool:
-    return any(isinstance(each, ConditionalBlock) for each in region.all_control_flow_blocks(recursive=True))
+    loops = [each for each in regions if isinstance(each, LoopRegion) and each.loop_variable]
+    return all(
+        ((step := loop_analysis.get_loop_stride(each)) is not None and step.is_positive)
+        or not any(isinstance(block, ConditionalBlock) for block in each.all_control_flow_blocks(recursive=True))
+        for each in loops
+    )
 
 
 @contextmanager
