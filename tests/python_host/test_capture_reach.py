@@ -193,8 +193,22 @@ def test_callbacks_of_a_program(tmp_path: Path, toolchain: Toolchain) -> None:
 COUNT = 0
 
 
+MODULE = types.ModuleType("module")
+MODULE.count = 0
+MODULE.rounds = types.SimpleNamespace(count=0)
+
+
+def count_in(module: Any) -> None:
+    module.count += 1
+    module.rounds.count += 1
+
+
 class Counting:
     count = 0
+    config = MODULE
+
+    def of_argument(self) -> None:
+        count_in(self.config)
 
     def of_method(self) -> None:
         global COUNT
@@ -211,9 +225,10 @@ def test_variables(program: Callable[[], None]) -> None:
         program()
         counting.of_method()
         counting.of_class()
+        counting.of_argument()
 
     gtstub.capture(run)
-    assert (COUNT, Counting.count) == (1, 1)
+    assert (COUNT, Counting.count, MODULE.count, MODULE.rounds.count) == (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("kind", [dict, OrderedDict])

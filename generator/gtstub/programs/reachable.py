@@ -48,6 +48,9 @@ _ELEMENTS: Mapping[type, Callable[[Any], Iterable[tuple[Any, Any]]]] = {
 _HOLDERS = (types.MethodType, functools.partial, property, staticmethod, classmethod)
 """What has functions, and is of C."""
 
+SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
+"""Types of objects that have nothing, and that nothing changes."""
+
 type Member = tuple[str, Any, Callable[[], object] | None]
 """A name, such as 'self.vn', a value, and what puts it back, unless it is put back with all that its owner has."""
 
@@ -65,7 +68,7 @@ def first_kind(value: Any, kinds: Container[type]) -> type | None:
 def has_state(value: Any) -> bool:
     """Whether an object, a class, a module or a function is the user's, so that it may be looked into and put back."""
     if is_a(value, (type, types.FunctionType, types.ModuleType)):
-        package = _package(_attributes(value).get("__name__") if is_a(value, types.ModuleType) else value.__module__)
+        package = _package(attributes(value).get("__name__") if is_a(value, types.ModuleType) else value.__module__)
         return package not in NO_STATE and package not in LIBRARIES
     module = type(value).__module__
     is_step = is_a(value, (_host.Step, _host.BoundCall, _host.Action))
@@ -95,13 +98,15 @@ def layout(array: Any) -> tuple[object, ...]:
 def members(name: str, value: Any) -> Iterator[Member]:
     """What an object of this name has. No code of its classes runs. The name of its attributes ends with a dot."""
     if is_a(value, types.ModuleType):
-        return  # Functions have what they name of it.
+        return  # It has `variables`.
     if is_a(value, types.FunctionType):
         yield from _variables(value)
     if is_a(value, (types.BuiltinMethodType, types.MethodWrapperType)):
         yield f"{name}.self", value.__self__, None
     are_attributes = name.endswith(".") or is_a(value, type)
     for number, (key, each) in enumerate(elements(value).items(), 1):
+        if type(each) in SIMPLE and type(key) in SIMPLE:
+            continue
         if are_attributes:
             yield f"{name.removesuffix('.')}.{key}".removeprefix("."), each, None
         elif type(key) in (str, int):
@@ -109,7 +114,7 @@ def members(name: str, value: Any) -> Iterator[Member]:
         else:
             yield f"{name}[key {number}]", each, None
             yield f"{name}.key {number}", key, None
-    yield f"{name}.", _attributes(value), None
+    yield f"{name}.", attributes(value), None
     yield from _slots(name, value)
     yield from ((name, each, None) for each in (value if is_a(value, type) else type(value)).__mro__)
 
@@ -124,7 +129,7 @@ def elements(value: Any) -> dict[Any, Any]:
     return dict(enumerate(array.flat)) if array is not None and array.dtype.kind == "O" else {}
 
 
-def _attributes(value: Any) -> Any:
+def attributes(value: Any) -> Any:
     """The mapping that has those of an object itself, without code of its class; None if there is none."""
     try:
         return object.__getattribute__(value, "__dict__")
@@ -145,33 +150,33 @@ def _slots(name: str, value: Any) -> Iterator[Member]:
 
 
 def _variables(function: types.FunctionType) -> Iterator[Member]:
-    """Those of functions around it, those of modules that it names, and default values."""
+    """Those of functions around it, those of its module that it names, and default values."""
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # is not set
             value = cell.cell_contents
             yield name, value, functools.partial(setattr, cell, "cell_contents", value)
-    names = dict.fromkeys(_names(code))
-    spaces = [("", function.__globals__), ("", sys.modules)]  # It may import what it names.
-    for prefix, space in spaces:
-        for name in filter(space.__contains__, names):
-            value = space[name]
-            yield f"{prefix}{name}", value, functools.partial(dict.__setitem__, space, name, value)
-            is_module = is_a(value, types.ModuleType) and has_state(value)
-            if is_module and all(_attributes(value) is not each for _, each in spaces):
-                spaces.append((f"{prefix}{name}.", _attributes(value)))
+    for space in (function.__globals__, sys.modules):  # It may import what it names.
+        yield from variables("", space, dict.fromkeys(names(code)))
     defaults = function.__defaults__ or ()
     arguments = code.co_varnames[: code.co_argcount]
     given = dict(zip(arguments[::-1], defaults[::-1], strict=False))  # A decorator may set more than there are.
     yield from ((name, each, None) for name, each in (given | (function.__kwdefaults__ or {})).items())
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
+def variables(prefix: str, space: dict[str, Any], named: Iterable[str]) -> Iterator[Member]:
+    """Those of a module that functions name."""
+    for name in filter(space.__contains__, named):
+        value = space[name]
+        yield f"{prefix}{name}", value, functools.partial(dict.__setitem__, space, name, value)
+
+
+def names(code: types.CodeType) -> Iterator[str]:
     """What the code of a function names, and of the functions inside it."""
     yield from code.co_names
     for each in code.co_consts:
         if isinstance(each, types.CodeType):
-            yield from _names(each)
+            yield from names(each)
 
 
 def _package(module: Any) -> str:

@@ -9,12 +9,13 @@ import functools
 import types
 import warnings
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gtstub import _host
 from gtstub.errors import CaptureWarning, reason
+from gtstub.programs import reachable
 from gtstub.programs.reachable import array_of, elements, first_kind, has_state, is_a, layout, members
 
 MOST_OBJECTS = 100_000
@@ -22,8 +23,6 @@ MOST_OBJECTS = 100_000
 
 LONGEST_NAME = 200
 """Characters; in a list of linked objects, names would take more memory than the objects."""
-
-_SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
 
 _WITHOUT_SELF = (types.FunctionType, types.MethodType, functools.partial)
 
@@ -38,15 +37,19 @@ class State:
         self.arrays: dict[str, Any] = {}
         """Arrays of numpy and CuPy by names, such as 'self.vn'."""
         self._parts: list[tuple[str, Callable[[], object]]] = []
+        self._names: dict[str, None] = {}  # in functions
+        self._modules: list[tuple[str, dict[str, Any], set[str]]] = []  # with the names that were looked up
         seen: dict[int, Any] = {}  # Keeps what it has seen, so that no other object gets its number.
         for function in functions:
             self._look("" if is_a(function, _WITHOUT_SELF) else "self", function, seen)
 
     def _look(self, first: str, function: object, seen: dict[int, Any]) -> None:
-        waiting = deque([(first, function)])
-        while waiting:  # the nearest first
-            name, value = waiting.popleft()
-            if id(value) in seen:
+        waiting = deque[reachable.Member]([(first, function, None)])
+        while waiting := waiting or deque(self._named()):  # the nearest first
+            name, value, put_back = waiting.popleft()
+            if put_back is not None:
+                self._parts.append((name, put_back))
+            if type(value) in reachable.SIMPLE or id(value) in seen:
                 continue
             name = name if len(name) < LONGEST_NAME else f"...{name[-LONGEST_NAME // 2 :]}"
             if len(seen) == MOST_OBJECTS:
@@ -59,12 +62,18 @@ class State:
             is_entered = has_state(value)
             if is_entered and (kind := first_kind(value, _PUT_BACK)) is not None:
                 self._parts.append((name, functools.partial(_PUT_BACK[kind], value, elements(value))))
+            if is_entered and is_a(value, types.FunctionType):
+                self._names |= dict.fromkeys(reachable.names(value.__code__))
+            if is_entered and is_a(value, types.ModuleType):
+                self._modules.append((f"{name}.", reachable.attributes(value), set()))
             if is_entered or (array is not None and array.dtype.kind == "O"):
-                for inner, each, put_back in members(name, value):
-                    if put_back is not None:
-                        self._parts.append((inner, put_back))
-                    if type(each) not in _SIMPLE and id(each) not in seen:
-                        waiting.append((inner, each))
+                waiting.extend(members(name, value))
+
+    def _named(self) -> Iterator[reachable.Member]:
+        """The variables of modules that functions name, each once."""
+        for prefix, space, known in self._modules:
+            yield from reachable.variables(prefix, space, [each for each in self._names if each not in known])
+            known.update(self._names)
 
     def restore(self) -> None:
         for part in list(self._parts):
