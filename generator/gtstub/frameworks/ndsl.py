@@ -216,11 +216,7 @@ class _Stubbed:
         if program in _executables(config):
             return
         if isinstance(sdfg, SDFG) and not counts_up(sdfg):
-            warnings.warn(
-                f"Program '{program.name}' has a loop that counts down: DaCe 2.0.0a10 may leave out a branch that it"
-                " reaches when NDSL simplifies the program, so that results are wrong. Let the loop count up.",
-                stacklevel=2,
-            )
+            warnings.warn(f"NDSL may leave out a branch in a loop of '{program.name}' that counts down.", stacklevel=2)
         build = ndsl.get_dace_executable if is_newer else ndsl._build_sdfg
         try:
             build(program, sdfg, config, *optimization, args, kwargs)

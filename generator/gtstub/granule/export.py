@@ -44,18 +44,15 @@ def export(
     """
     Writes a granule, without the values of `temporaries`, and with memory that can be written for `writable`. `actions`
     are those of the steps, flat. `force` replaces a folder that has a granule. `progress` gets what is done next.
-    Returns what the verification of steps leaves out, by the names of the steps. Raises
-    GranuleError, CacheError or OSError; then the folder is as before.
+    Returns what the verification of steps leaves out, by the names of the steps. Raises GranuleError, CacheError or
+    OSError; then the folder is as before.
     """
     progress("Running the steps in Python")  # first: all ranks run all hooks, also one that refuses what follows
     recorded = recording.record(collected.description, collected.layouts, temporaries, actions)
     folder = folder.absolute()
-    if folder.exists() and not (force and (folder / FILE).is_file()):
-        advice = (
-            "pass force=True to replace it"
-            if (folder / FILE).is_file()
-            else "it has no granule, which could be replaced"
-        )
+    has_granule = (folder / FILE).is_file()
+    if folder.exists() and not (force and has_granule):
+        advice = "pass force=True to replace it" if has_granule else "it has no granule, which could be replaced"
         raise GranuleError(f"'{folder}' exists: {advice}.")
     make_directories(folder.parent)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
