@@ -64,9 +64,11 @@ def unwritten(actions: Sequence[Any]) -> Iterator[str]:
             return
         for layout, use in _uses(number + 1, action) if is_call else _uses_of_function(number + 1, action):
             uses.setdefault(layout, []).append(use)
-    for layout, found in uses.items():
-        if not any(_share(layout, other) for other in uses if other is not layout):
-            yield from _signs(layout.shape, found)
+    extents = [(layout, *layout.extent) for layout in uses]
+    for layout, low, high in extents:
+        shares = (first < high and low < last for other, first, last in extents if other is not layout)
+        if not any(shares):  # memory, with what is between their elements
+            yield from _signs(layout.shape, uses[layout])
 
 
 def _uses_of_function(position: int, action: _host.Action) -> Iterator[tuple[Layout, _Use]]:
@@ -131,12 +133,6 @@ def _where(mask: Any) -> str:
     *first, last = [*texts[:MOST_RANGES], *more]
     listed = f"{', '.join(first)} and {last}" if first else last
     return f"{'index' if len(occurring[axis]) == 1 else 'indices'} {listed} of axis {axis}"
-
-
-def _share(one: Layout, other: Layout) -> bool:
-    """Whether the memory of two arrays overlaps, with what is between their elements."""
-    (low, high), (other_low, other_high) = one.extent, other.extent
-    return low < other_high and other_low < high
 
 
 # --- What a call does ---------------------------------------------------------------------------------------------
