@@ -15,6 +15,7 @@ import pytest
 import gtstub
 from gtstub.errors import CaptureWarning
 from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.programs.unwritten import unwritten
 from tests.support.small_programs import Edge, EdgeK, I, K, V2EDim, Vertex, gather
 
 pytestmark = pytest.mark.xdist_group("compile")
@@ -144,6 +145,15 @@ def test_an_exchange_of_integers() -> None:
     )
     assert "position 2 ('difference') reads 2 of 10 elements of argument 'q' that no position writes, those at" in sign
     assert "indices 0 and 9 of axis 0, and position 1 ('difference') writes others of them" in sign
+
+
+def test_a_section_that_something_may_write() -> None:
+    """What fills it is not looked for."""
+    scale, gather, _, edges = programs(WITH_HALO)
+    first = gtstub.capture(lambda: scale(4, LEVELS), verify=False)[0]
+    second = gtstub.capture(gather, verify=False)[0]
+    assert len(list(unwritten([first, second]))) == 1
+    assert list(unwritten([first, gtstub.action(print, edges.ndarray[4:]), second])) == []
 
 
 @pytest.mark.parametrize("between", ["nothing", "the array", "another array", "no array"])
