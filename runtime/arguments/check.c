@@ -190,7 +190,7 @@ static gts_short_text for_host(const gts_program *self, const char *what)
 
 int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)
 {
-    const bool is_layout = strncmp(other_what, "stride", sizeof "stride" - 1) == 0;
+    const bool is_layout = strncmp(other_what, "stride of axis ", sizeof "stride of axis " - 1) == 0;
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          "Arguments of program '%s' disagree: %s is %" PRId64 ", but %s is %" PRId64 "%s.",
                          self->stub->name, for_host(self, what).text, value, for_host(self, other_what).text,

@@ -108,12 +108,12 @@ class Wrapped:
         return f"{self.dtype}({self.of})"
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        bits = _BITS[self.dtype]
+        bits = BITS[self.dtype]
         least = 0 if self.dtype.startswith("u") else -(1 << bits - 1)
         return (self.of.evaluate(values) - least) % (1 << bits) + least
 
 
-_BITS = {"int8": 8, "int16": 16, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+BITS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
 """The types that values can wrap around in."""
 
 Atom = str | Extremum | Operation | Wrapped
@@ -310,11 +310,11 @@ def wrapped(dtype: str, value: Expression) -> Expression:
     return Expression(atom.evaluate({})) if value.is_constant else Expression(0, ((atom, 1),))
 
 
-def unwrapped(value: Expression) -> Expression:
-    """A value as if its unsigned parts did not wrap around: negative where they would."""
+def unwrapped(value: Expression, bits: int = 0) -> Expression:
+    """A value as if its unsigned parts of so many bits or more did not wrap around: negative where they would."""
     for term, factor in value.terms:
-        if isinstance(term, Wrapped) and term.dtype.startswith("u"):
-            value += (unwrapped(term.of) - Expression(0, ((term, 1),))) * factor
+        if isinstance(term, Wrapped) and term.dtype.startswith("u") and BITS[term.dtype] >= bits:
+            value += (unwrapped(term.of, bits) - Expression(0, ((term, 1),))) * factor
     return value
 
 
@@ -448,8 +448,8 @@ def _read(node: ast.expr) -> Expression | None:
         case ast.Call(func=ast.Name(id="floor" | "ceiling" as name), args=[inner], keywords=[]):
             return _rounded("int_floor" if name == "floor" else "int_ceil", *_fraction(inner))
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(ast.Name("dace"), name), args=[arg], keywords=[]):
-            value = _read(arg) if name in _BITS or name in ("int32", "int64") else None
-            return value if value is None or name not in _BITS else wrapped(name, value)
+            value = _read(arg) if name in BITS else None
+            return value if value is None else wrapped(name, value)
     return None
 
 

@@ -142,7 +142,7 @@ def test_loops_have_a_first_and_a_last_value(
     init: str, condition: str, update: str, expected: tuple[str, str, int]
 ) -> None:
     first, last, step = expected
-    assert conditions.loop(init, condition, update, "i", SCOPE) == (read(first), read(last), step)
+    assert conditions.loop(init, condition, update, "i", SCOPE) == (read(first), read(last), step, "int64")
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,8 @@ def test_what_loops_in_loops_reach(first: str, last: str, index: str, condition:
 def test_what_loops_with_steps_reach(steps: tuple[str, str, int], last: str, condition: str | None) -> None:
     first, stop, step = steps
     given = Scope({name: symbol(name) for name in "ab"}, {})
-    scope = given.inside({"i": (read(first), read(stop), step)}).inside({"j": (read("0"), read("2"), 1)})
+    scope = given.inside({"i": (read(first), read(stop), step, "int32")})
+    scope = scope.inside({"j": (read("0"), read("2"), 1, "int32")})
     limits = () if condition is None else conditions.stated(condition, scope)
     ends = scope.values(("i - 1", last))
     assert limits is not None

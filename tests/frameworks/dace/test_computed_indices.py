@@ -103,6 +103,54 @@ def sum_of_signs(o: dace.float64[N], n: dace.uint32, m: dace.int32):
     o[n + m - 1] = 5.0
 
 
+@gtstub.program
+@dace.program
+def sum_is_compared(o: dace.float64[N], n: dace.uint32, m: dace.uint32):
+    if m + n < 2:
+        o[3] = 5.0
+
+
+@gtstub.program
+@dace.program
+def difference_is_compared(o: dace.float64[N], n: dace.uint8, m: dace.uint64):
+    if n - m > 4 and n - 7 < 0:
+        o[3] = 5.0
+
+
+@gtstub.program
+@dace.program
+def from_signed_to_unsigned(o: dace.float64[N], n: dace.uint32, m: dace.int32):
+    for i in range(m, n):
+        o[i] = 1.0
+
+
+@gtstub.program
+@dace.program
+def down_from_unsigned(o: dace.float64[N], n: dace.uint32):
+    for i in range(n - 1, -1, -1):
+        o[i] = o[i] + 1.0
+
+
+@gtstub.program
+@dace.program
+def down_to_unsigned(o: dace.float64[N], n: dace.uint32):
+    for i in range(n + n, n - n, -2):
+        o[i] = 1.0
+
+
+@gtstub.program
+@dace.program
+def from_unsigned_to_signed(o: dace.float64[N], n: dace.uint64, m: dace.int32):
+    o[n:m] = 2.0
+
+
+@gtstub.program
+@dace.program
+def from_beyond_32_bits(o: dace.float64[N], n: dace.int64, m: dace.int64):
+    for i in range(n, m):
+        o[i] = 1.0
+
+
 def check_refused(program: Any, size: int, *scalars: Any, needs: str) -> None:
     o = np.zeros(size)
     with pytest.raises(ValueError, match=f"must have the indices {needs} on axis 0"):
@@ -186,3 +234,30 @@ def test_types_that_dace_writes_are_read() -> None:
     check_refused(sum_of_signs, 4, 0, 0, needs="-1 to -1")
     assert written(sum_of_short, 4, -1, 5) == [0, 0, 0, 5]
     check_refused(sum_of_short, 4, 0, 0, needs="-1 to -1")
+
+
+def test_unsigned_numbers_in_conditions_wrap_around() -> None:
+    assert written(sum_is_compared, 3, 1, 1) == [0, 0, 0]
+    check_refused(sum_is_compared, 3, 2**32 - 100, 100, needs="3 to 3")
+    assert written(sum_is_compared, 3, 2**32 - 100, 102) == [0, 0, 0]
+    check_refused(difference_is_compared, 3, 5, 6, needs="3 to 3")
+    assert written(difference_is_compared, 3, 6, 2) == [0, 0, 0]
+    assert written(difference_is_compared, 3, 7, 8) == [0, 0, 0], "a uint8 becomes an int32"
+
+
+def test_loops_between_signed_and_unsigned_numbers() -> None:
+    assert written(from_signed_to_unsigned, 2, 2, -3) == [0, 0], "-3 is above all numbers"
+    assert written(from_signed_to_unsigned, 2, 2, 1) == [0, 1]
+    check_refused(from_signed_to_unsigned, 2, 3, 1, needs="1 to 2")
+    assert written(down_from_unsigned, 2, 0) == [0, 0], "the first number is -1"
+    check_refused(down_from_unsigned, 2, 3, needs="0 to 2")
+    assert written(down_to_unsigned, 3, 1) == [0, 0, 1]
+    check_refused(down_to_unsigned, 3, 2**32 - 3, needs=f"2 to {2**32 - 6}")
+    assert written(from_unsigned_to_signed, 3, 1, 3) == [0, 2, 2]
+    check_refused(from_unsigned_to_signed, 3, 1, -1, needs=f"1 to {2**60}")
+
+
+def test_loops_that_begin_beyond_32_bits() -> None:
+    """DaCe's variable is an int."""
+    check_refused(from_beyond_32_bits, 3, 2**31, 2, needs=f"-{2**31} to 1")
+    assert written(from_beyond_32_bits, 3, 2**32 + 1, 3) == [0, 1, 1]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from gtstub.analysis.bounds.wrapping import SIGNED, STORED, Typed, in_types
+from gtstub.analysis.bounds import wrapping
+from gtstub.analysis.bounds.wrapping import SIGNED, UNSIGNED, Typed, common_type, converted
 from gtstub.sdfg.model import Subset, words_in
+from gtstub.signature import expressions
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, Product, parse, polynomial, quotient, symbol, syntax_tree
+from gtstub.signature.expressions import Expression, Product, Wrapped, parse, polynomial, quotient, symbol, syntax_tree
 from gtstub.signature.facts import fact_text
 from gtstub.signature.model import Condition
 
@@ -147,6 +151,10 @@ class Allocation:
     sizes: tuple[tuple[Expression, ...] | None, ...]
 
 
+Rounds = tuple[Expression | None, Expression | None, int, DType]
+"""The first and the last value of a variable, what is added in each round, and the variable's type in C++."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Scope:
     """
@@ -156,7 +164,7 @@ class Scope:
     under which a symbol that stands for a condition is true, and those under which it is false. `alike` are the symbols
     to which edges of the SDFG assign one text, and nothing else does. `texts` are the names that depend on scalar
     arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on them, by the text of
-    the condition. `types` are those of C++ of names, where they are not SIGNED. `allocations` collects those at all
+    the condition. `types` are those of C++ of names, where they are known. `allocations` collects those at all
     places. `unit` is None outside of all units of computation.
 
     If the program `evaluates_both` sides of a choice that depends on data, as gt4py does, that choice is no condition.
@@ -185,13 +193,25 @@ class Scope:
 
     def typed(self, text: str) -> Typed | None:
         """The same with its type in C++."""
-        found = _parsed(text)
-        if found is None or not found.symbols <= self.symbols.keys():
+        found, tree = _parsed(text)
+        if found is None or tree is None or not (names := expressions.names_in(tree) - {"dace"}) <= self.symbols.keys():
             return None
-        if not self.types and "dace." not in text:
-            return Typed(found.replace(self.symbols), SIGNED)
-        tree = syntax_tree(text)
-        return None if tree is None else in_types(tree, self.symbols, self.types)
+        types = {self.types.get(name, SIGNED) for name in names}
+        if _NEEDS_TYPES.search(text) or not types <= {*wrapping.LONG}:
+            return wrapping.in_types(tree, self._variable)
+        value = found.replace(self.symbols)  # Quotients are read, too.
+        return Typed(value, SIGNED if SIGNED in types else "int32", self._is_natural(value))
+
+    def _variable(self, name: str) -> Typed:
+        dtype = self.types.get(name, SIGNED)
+        return Typed(self.symbols[name], dtype, dtype.startswith(("u", "b")) or self._is_natural(self.symbols[name]))
+
+    def _is_natural(self, value: Expression) -> bool:
+        """Whether a value is a sum of numbers and of variables of loops that are not negative."""
+        return value.constant >= 0 and all(
+            factor > 0 and any(term == each.variable and self._is_natural(each.first) for each in self.loops)
+            for term, factor in value.terms
+        )
 
     def factors(self, text: str) -> tuple[Expression, ...] | None:
         """The factors of a size: symbols, or one expression; None if it has another form or unknown symbols."""
@@ -201,34 +221,40 @@ class Scope:
                 return _known(self.symbols.get(str(each)) for each in atoms)
         return _known([self.value(text)])
 
-    def last(self, text: str) -> Expression | None:
+    def last(self, text: str) -> Typed | None:
         """The last index of a range, as of a loop that ends before the next one."""
-        found = _parsed(text) if self.types else None
-        value = self.value(text) if found is None else self.value(str(found + 1))
-        return value if value is None or found is None else value - 1
+        found, value = _parsed(text)[0], self.typed(text)
+        if value is None or found is None or value.dtype not in UNSIGNED:
+            return value
+        end = self.typed(str(found + 1))
+        return end and Typed(end.value - 1, end.dtype, is_natural=True)
+
+    def rounds(self, start: str, last: str, step: int) -> Rounds:
+        """Those of a map."""
+        a, b = self.typed(start), self.last(last)
+        if a is None or b is None:
+            return None, None, step, SIGNED
+        dtype = common_type(common_type(SIGNED, a.dtype), b.dtype)
+        signed = [each.value for each in (a, b) if not each.is_natural and dtype == SIGNED]
+        if any(isinstance(atom, Wrapped) for each in signed for atom in each.atoms()):
+            return None, None, step, SIGNED  # DaCe may count in the unsigned type from which an end was converted.
+        return converted(a, dtype), converted(Typed(b.value + 1, b.dtype, b.is_natural), dtype) - 1, step, dtype
 
     def knowing(self, values: Mapping[str, Typed]) -> Scope:
         """The scope in which names have these values as well."""
         symbols = {**self.symbols, **{name: each.value for name, each in values.items()}}
-        # Only numbers that wrap around need types: without types, quotients are read, too.
-        found = {name: each.dtype for name, each in values.items() if each.dtype != SIGNED}
-        types = {**self.types, **found} if self.types or any(each in STORED for each in found.values()) else self.types
+        types = {**self.types, **{name: each.dtype for name, each in values.items()}}
         return dataclasses.replace(self, symbols=symbols, types=types)
 
     def values(self, texts: Iterable[str]) -> tuple[Expression, ...] | None:
         """Several expressions; None if one of them is not known."""
         return _known(map(self.value, texts))
 
-    def inside(
-        self, ranges: Mapping[str, tuple[Expression | None, Expression | None, int]], *, is_parallel: bool = False
-    ) -> Scope:
-        """
-        The scope in loops over variables of these names, each from a first to a last value in steps. Loops with unknown
-        ends make it unknown what is reached.
-        """
+    def inside(self, ranges: Mapping[str, Rounds], *, is_parallel: bool = False) -> Scope:
+        """The scope in loops over variables of these names. Loops with unknown ends make it unknown what is reached."""
         scope, loops, doubt = self.without(ranges), list(self.loops), self.doubt
         symbols = dict(scope.symbols)
-        for name, (first, last, step) in ranges.items():
+        for name, (first, last, step, _) in ranges.items():
             if first is None or last is None:
                 doubt = doubt or LOOP
                 continue
@@ -239,7 +265,8 @@ class Scope:
                 made, value = in_steps(number, first, last, step)
             symbols[name] = value
             loops.append(dataclasses.replace(made, is_parallel=is_parallel))
-        return dataclasses.replace(scope, symbols=symbols, loops=tuple(loops), doubt=doubt)
+        types = {**scope.types, **{name: dtype for name, (*_, dtype) in ranges.items()}}
+        return dataclasses.replace(scope, symbols=symbols, types=types, loops=tuple(loops), doubt=doubt)
 
     def as_unit(self) -> Scope:
         """The scope in a unit of computation: a new one, unless the place is in one already."""
@@ -285,7 +312,8 @@ class Scope:
         if location is None or self.doubt or ends is None or is_dynamic:
             return self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
         firsts = self.values(first for first, _, _ in ends)
-        lasts = _known(self.value(last) if first == last else self.last(last) for first, last, _ in ends)
+        ended = [self.typed(last) if first == last else self.last(last) for first, last, _ in ends]
+        lasts = _known(None if each is None else each.value for each in ended)
         if firsts is None or lasts is None or len(ends) != len(location.axes):
             is_computed = any(self.depends_on_data(text) for *each, _ in ends for text in each)
             return self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
@@ -307,5 +335,9 @@ def _known(values: Iterable[Expression | None]) -> tuple[Expression, ...] | None
 
 
 @functools.lru_cache(maxsize=4096)
-def _parsed(text: str) -> Expression | None:
-    return parse(text)
+def _parsed(text: str) -> tuple[Expression | None, ast.expr | None]:
+    return parse(text), syntax_tree(text)
+
+
+_NEEDS_TYPES = re.compile(r"int\d+\(|\d{10}")
+"""What makes the type of an expression another one than that of its names: conversions, and long numbers."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from gtstub.analysis.bounds.access import DATA_CONDITION, OTHER, SCALAR_CONDITION, AnyOf, Conditions, Scope
-from gtstub.analysis.bounds.wrapping import common_type, converted
+from gtstub.analysis.bounds.wrapping import SIGNED, common_type, converted
 from gtstub.sdfg.model import words_in
+from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, difference, parse, symbol, syntax_tree
 from gtstub.signature.model import Condition
 
@@ -71,32 +72,34 @@ MOST_CASES = 16
 
 
 def loop(
-    init: str, condition: str, update: str, variable: str, scope: Scope
-) -> tuple[Expression, Expression, int] | None:
+    init: str, condition: str, update: str, variable: str, scope: Scope, dtype: str = SIGNED
+) -> tuple[Expression, Expression, int, DType] | None:
     """
-    The value of a loop's variable in the first round, the last value that it may have, and by what it changes in each
-    round; None for other loops.
+    The value of a loop's variable of this type in the first round, the last value that it may have, by what it changes
+    in each round, and the type; None for other loops.
     """
     match syntax_tree(condition):
-        case ast.Compare(left=ast.Name(id=name), ops=[order], comparators=[end]) if (
+        case ast.Compare(left=ast.Name(id=name), ops=[order], comparators=[end_text]) if (
             name == variable and init.strip().startswith(f"{variable} =")
         ):
-            start, last = scope.value(init.partition("=")[2]), scope.value(ast.unparse(end))
+            given, end = scope.typed(init.partition("=")[2]), scope.typed(ast.unparse(end_text))
         case _:
             return None
     updated = parse(update.partition("=")[2])
     step = None if updated is None else difference(updated, symbol(variable))
-    if start is None or last is None or not step:
+    begin = given and given.stored(dtype)
+    if begin is None or end is None or not step:
         return None
+    start, last = (converted(each, common_type(begin.dtype, end.dtype)) for each in (begin, end))
     match order:
         case ast.Lt() if step > 0:
-            return start, last - 1, step
+            return start, last - 1, step, begin.dtype
         case ast.LtE() if step > 0:
-            return start, last, step
+            return start, last, step, begin.dtype
         case ast.Gt() if step < 0:
-            return start, last + 1, step
+            return start, last + 1, step, begin.dtype
         case ast.GtE() if step < 0:
-            return start, last, step
+            return start, last, step, begin.dtype
     return None
 
 

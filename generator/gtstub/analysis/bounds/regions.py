@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gtstub.analysis.bounds import conditions, names, states
 from gtstub.analysis.bounds.access import OTHER, Access, Allocation, Location, Scope, Unread
-from gtstub.analysis.bounds.wrapping import STORED
+from gtstub.analysis.bounds.wrapping import SIGNED
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.flow import flow
 from gtstub.sdfg.model import (
@@ -49,11 +49,8 @@ def accesses(sdfg: Sdfg, scalars: Mapping[str, DType], *, evaluates_both: bool =
     program evaluates both sides of a choice that depends on data.
     """
     integers = {name: symbol(name) for name, dtype in scalars.items() if dtype in INDEX_TYPES}
-    # Only unsigned and short types need to be known: others do not wrap around.
-    are_long = all(dtype not in STORED for dtype in scalars.values())
-    types = {} if are_long else {name: scalars[name] for name in integers}
     texts = {name: name for name in scalars}
-    scope = Scope(integers, {}, evaluates_both=evaluates_both, texts=texts, types=types)
+    scope = Scope(integers, {}, evaluates_both=evaluates_both, texts=texts, types=scalars)
     arguments = {
         name: each for name, each in sdfg.containers.items() if not each.is_transient and each.kind != "Scalar"
     }
@@ -120,7 +117,7 @@ def _in_steps(steps: Iterable[Block | Transition], scope: Scope, sdfg: Sdfg) -> 
             case Loop():
                 for text in step.texts:
                     yield from _in_text(text, scope)
-                yield from _in_region(step, _in_loop(step, scope), sdfg)
+                yield from _in_region(step, _in_loop(step, scope, sdfg), sdfg)
             case Region(kind="ControlFlowRegion"):
                 yield from _in_region(step, scope, sdfg)
             case Region():
@@ -155,10 +152,11 @@ def _in_text(text: str, scope: Scope) -> Iterator[Access | Unread]:
         yield unit.access(name, first, is_write=False)
 
 
-def _in_loop(loop: Loop, scope: Scope) -> Scope:
+def _in_loop(loop: Loop, scope: Scope, sdfg: Sdfg) -> Scope:
     """The scope in all rounds of a loop."""
-    found = conditions.loop(loop.init, loop.condition or "", loop.update, loop.variable, scope)
+    dtype = sdfg.symbols.get(loop.variable, SIGNED)
+    found = conditions.loop(loop.init, loop.condition or "", loop.update, loop.variable, scope, dtype)
     inside = dataclasses.replace(scope, data=scope.data | {loop.variable})
     if found is None or loop.variable in names.assignments_in(loop) or loop.is_inverted:
-        return inside.inside({loop.variable: (None, None, 1)})
+        return inside.inside({loop.variable: (None, None, 1, SIGNED)})
     return inside.inside({loop.variable: found})

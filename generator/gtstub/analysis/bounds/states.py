@@ -108,7 +108,7 @@ class _Scopes:
         outer = dataclasses.replace(outer, data=outer.data.union(entry.variables))
         if entry.ranges.strided is None:
             return outer.without(entry.variables).in_doubt(LOOP)
-        ranges = [(outer.value(first), outer.last(last), step) for first, last, step in entry.ranges.strided]
+        ranges = [outer.rounds(*each) for each in entry.ranges.strided]
         return outer.inside(dict(zip(entry.variables, ranges, strict=True)), is_parallel=is_outermost)
 
     def _with_views(self, entry: int | None, scope: Scope) -> Scope:
@@ -298,9 +298,11 @@ def _inside_nested(state: Dataflow, node: Node, sdfg: Sdfg, scope: Scope) -> Sco
     values: dict[str, Typed] = {}
     choices, texts, data = {}, {}, set()
     for name, text in node.mapping.items():
-        if (found := fact_text(text, scope.texts)) is not None:
+        given, value = scope.typed(text), names.value_in(name, text, scope, sdfg)
+        is_kept = given is None or (value and given.dtype in (value.dtype, "int32") and given.value == value.value)
+        if is_kept and (found := fact_text(text, scope.texts)) is not None:
             texts[name] = found
-        if (value := names.value_in(name, text, scope, sdfg)) is not None:
+        if value is not None:
             values[name] = value
         elif scope.depends_on_data(text):
             data.add(name)

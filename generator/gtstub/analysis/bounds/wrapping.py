@@ -10,53 +10,65 @@ import dataclasses
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, extremum, wrapped
+from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.expressions import BITS, Expression, extremum, unwrapped, wrapped
 
 SIGNED: DType = "int64"
-"""The type of an expression without unsigned symbols. C++ computes shorter types as int32."""
+"""The type of a name of which the type is not known."""
 
 UNSIGNED: tuple[DType, ...] = ("uint32", "uint64")
 """The types that wrap around. Shorter ones become int32 before anything is computed."""
 
-STORED: tuple[DType, ...] = ("int8", "int16", "uint8", "uint16", *UNSIGNED)
-"""The types in which a number that is stored may change."""
+LONG: tuple[DType, ...] = ("int32", "int64")
+"""The types in which nothing wraps around."""
 
 _PROMOTED: DType = "int32"
 
 
 @dataclasses.dataclass(frozen=True)
 class Typed:
-    """An expression, and its type in C++."""
+    """An expression, its type in C++, and whether it is sure not to be negative."""
 
     value: Expression
     dtype: DType
+    is_natural: bool = False
 
-    def stored(self, dtype: object) -> Typed:
-        """The value in a variable of a type, which may be none of integers."""
-        found = next((each for each in (*STORED, _PROMOTED) if each == dtype), SIGNED)
-        fits = found not in STORED or found == self.dtype or (found, self.dtype) == ("uint64", "uint32")
-        return Typed(self.value if fits else wrapped(found, self.value), found)
+    def stored(self, dtype: object) -> Typed | None:
+        """The value in a variable of a type; None for one of other numbers."""
+        if dtype == self.dtype:
+            return self
+        found = next((each for each in DTYPES if each == dtype), None)
+        if found not in BITS:
+            return None
+        is_signed, are_signed = (each.startswith("i") for each in (found, self.dtype))
+        # How many bits the values have without a sign, and the type has for them. Loops have less than 2**31 rounds.
+        bits, held = BITS.get(self.dtype, 1) - are_signed, BITS[found] - is_signed
+        fits = bits <= held and (self.is_natural or is_signed)
+        if fits or (found in LONG and are_signed and _varies(self.value)):
+            return Typed(self.value, found, self.is_natural)
+        return Typed(wrapped(found, unwrapped(self.value, BITS[found])), found, not is_signed)
 
 
-def in_types(tree: ast.expr, symbols: Mapping[str, Expression], types: Mapping[str, DType]) -> Typed | None:
-    """The value of an expression over known symbols, of which some have types of their own."""
+def in_types(tree: ast.expr, names: Callable[[str], Typed]) -> Typed | None:
+    """The value of an expression over names with these values."""
     match tree:
         case ast.Constant(value=int() as number):
-            return Typed(Expression(number), _PROMOTED if abs(number) < 2**31 else SIGNED)
+            dtype: DType = _PROMOTED if number < 2**31 else SIGNED if number < 2**63 else "uint64"
+            return Typed(Expression(number), dtype, is_natural=True)
         case ast.Name(id=name):
-            return Typed(symbols[name], types.get(name, SIGNED))
+            return names(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _combined(ast.Sub(), [Typed(Expression(), _PROMOTED), in_types(operand, symbols, types)])
+            return _combined(ast.Sub(), [Typed(Expression(), _PROMOTED), in_types(operand, names)])
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
-            return _combined(op, [in_types(each, symbols, types) for each in (left, right)])
-        case ast.Call(func=ast.Name(id=("Min" | "min" | "Max" | "max") as name), args=args):
-            return _combined(name, [in_types(each, symbols, types) for each in args])
+            return _combined(op, [in_types(each, names) for each in (left, right)])
+        case ast.Call(func=ast.Name(id=("Min" | "min" | "Max" | "max") as name), args=[*firsts, last]):
+            found = in_types(last, names)
+            for each in reversed(firsts):
+                found = _combined(name.lower(), [in_types(each, names), found])
+            return found
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(ast.Name("dace"), name), args=[operand]):
-            found = in_types(operand, symbols, types)
-            dtype = next((each for each in (*STORED, _PROMOTED, SIGNED) if each == name), None)
-            if found is not None and dtype and (dtype in STORED or common_type(found.dtype, dtype) == dtype):
-                return found.stored(dtype)
+            found = in_types(operand, names)
+            return None if found is None else found.stored(name)
     return None
 
 
@@ -68,18 +80,13 @@ def common_type(a: DType, b: DType) -> DType:
 
 
 def converted(typed: Typed, dtype: DType) -> Expression:
-    """A value in an unsigned type, unless it is sure to fit. What differs between rounds of a loop is left as it is."""
-    value = typed.value
-    return value if _fits(typed, dtype) or _varies(value) else wrapped(dtype, value)
-
-
-def _fits(typed: Typed, dtype: DType) -> bool:
-    """Whether a value is sure to be the same in the type of a sum or of a comparison."""
-    value = typed.value
-    return dtype not in UNSIGNED or typed.dtype.startswith("u") or (value.is_constant and value.constant >= 0)
+    """A value in the type in which C++ computes."""
+    fits = dtype not in UNSIGNED or typed.is_natural
+    return typed.value if fits else wrapped(dtype, unwrapped(typed.value, BITS[dtype]))
 
 
 def _varies(value: Expression) -> bool:
+    """Whether a value differs between rounds of a loop."""
     return any("#" in name for name in value.symbols)
 
 
@@ -87,17 +94,18 @@ def _combined(op: ast.operator | str, parts: Sequence[Typed | None]) -> Typed | 
     known = [each for each in parts if each is not None]
     if len(known) < len(parts):
         return None
-    dtype = known[0].dtype if len(known) == 1 else _PROMOTED
-    for each in known:
-        dtype = common_type(dtype, each.dtype)
+    dtype = common_type(*(each.dtype for each in known))
+    are_natural = all(each.is_natural for each in known)
     if isinstance(op, str):
+        value = extremum("min" if op == "min" else "max", (converted(each, dtype) for each in known))
+        return Typed(value, dtype, dtype in UNSIGNED or are_natural)
+    if dtype not in UNSIGNED:
         return Typed(
-            extremum("min" if op.lower() == "min" else "max", (converted(each, dtype) for each in known)), dtype
+            _OPERATORS[type(op)](*(each.value for each in known)), dtype, are_natural and not isinstance(op, ast.Sub)
         )
-    value = _OPERATORS[type(op)](*(each.value for each in known))
-    # Arithmetic modulo a power of two may be done once, at the end.
-    fits = dtype not in UNSIGNED or (not isinstance(op, ast.Sub) and all(_fits(each, dtype) for each in known))
-    return Typed(value if fits or _varies(value) else wrapped(dtype, value), dtype)
+    # Arithmetic modulo a power of two is done once, at the end.
+    value = _OPERATORS[type(op)](*(unwrapped(each.value, BITS[dtype]) for each in known))
+    return Typed(wrapped(dtype, value), dtype, is_natural=True)
 
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Expression, Expression], Expression]] = {
