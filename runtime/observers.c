@@ -8,7 +8,6 @@ static const gts_observer *const OBSERVERS[] = {
     &gts_checks_observer,   /* its guarded copies are what the others see */
     &gts_recorder_observer, /* outside the profile, which does not time it */
     &gts_trace_observer,    /* its calls contain the work of a profile */
-    &gts_nvtx_observer,     /* the same */
     &gts_profile_observer,  /* times the SDFG alone */
     NULL,
 };

@@ -7,7 +7,7 @@ size_t gts_profiled_place;
 
 static void init(gts_call_times *times)
 {
-    times->conversion.min = times->sdfg.min = times->whole.min = times->gpu.min = UINT64_MAX;
+    times->conversion.min = times->sdfg.min = times->whole.min = UINT64_MAX;
 }
 
 void gts_histogram_merge(gts_histogram *histogram, const gts_histogram *from)
@@ -25,8 +25,6 @@ static void merge_calls(gts_call_times *times, const gts_call_times *from)
     gts_histogram_merge(&times->conversion, &from->conversion);
     gts_histogram_merge(&times->sdfg, &from->sdfg);
     gts_histogram_merge(&times->whole, &from->whole);
-    times->gpu_count += from->gpu_count;
-    gts_histogram_merge(&times->gpu, &from->gpu);
     gts_add_memory(&times->memory, from->memory);
 }
 

@@ -1,7 +1,6 @@
 /* Inside the runtime: the times that a profile keeps, as histograms. All times are in nanoseconds. */
 #pragma once
 
-#include "program/gpu_times.h"
 #include "program/observe.h"
 
 /* One bucket for each time below 32 ns, and 32 buckets for each doubling above, up to 2^42 ns (more than an hour). */
@@ -19,8 +18,6 @@ typedef struct gts_call_times {
     gts_histogram conversion; /* from the beginning of the call to the start of the SDFG */
     gts_histogram sdfg;
     gts_histogram whole; /* the sum of both */
-    uint64_t gpu_count;  /* calls that were measured on a GPU; others failed there, or too many were pending */
-    gts_histogram gpu;   /* from the first work on the stream to the end of the last */
     gts_pool_use memory; /* that the SDFG has taken from the pool */
 } gts_call_times;
 
@@ -38,7 +35,6 @@ typedef struct gts_program_times {
 typedef struct gts_profiled {
     uint64_t entered;         /* when this call was entered, in ns; 0 if no profile times it */
     gts_program_times *times; /* a list: those of the innermost profile first */
-    gts_gpu_times *gpu_times; /* NULL until a program for a GPU is measured */
 } gts_profiled;
 
 extern const gts_observer gts_profile_observer;

@@ -38,7 +38,7 @@ GTS_LOCK(ending) /* one profile ends at a time */
 
 static gts_profile *reporting; /* the profile that has ended, and has not been added to the one around it; or NULL */
 
-/* At the end of the process, a profile waits no longer than this for a call, and for a GPU: they may never end. */
+/* At the end of the process, a profile waits no longer than this for a call, which may never end. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
 /* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
@@ -86,24 +86,12 @@ static void enter(gts_program *self)
     self->has_extra_work = true;
 }
 
-/* Adds the time that the work of a call has taken on a GPU. */
-static void add_gpu_time(const gts_cuda *cuda, void *begin, void *end, void *context)
-{
-    gts_call_times *const calls = context;
-    double ns;
-    if (!gts_gpu_elapsed(cuda, begin, end, &ns))
-        return;
-    ++calls->gpu_count;
-    gts_histogram_add(&calls->gpu, (uint64_t)ns);
-}
-
 /* Runs the SDFG, and adds the times of a call that was entered to its profile. */
 static int run(gts_program *self, gts_observers rest)
 {
     gts_profiled *const own = gts_profiled_of(self);
     if (own->entered == 0)
         return gts_run_observed(self, rest);
-    const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self, &own->gpu_times, add_gpu_time);
     const bool is_first = !self->runtime->was_called;
     const gts_pool_use before = gts_pool_taken(self->runtime->pool, &(const gts_pool_use){0});
     const uint64_t converted = gts_clock_ns();
@@ -111,8 +99,6 @@ static int run(gts_program *self, gts_observers rest)
     const uint64_t ended = gts_clock_ns();
     const bool is_initial = is_first || self->runtime->has_new_handle;
     gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &own->times->initial : &own->times->run;
-    if (is_on_gpu)
-        gts_gpu_times_end(self, own->gpu_times, status == 0 ? calls : NULL);
     if (status == 0) {
         ++calls->count;
         gts_histogram_add(&calls->conversion, converted - own->entered);
@@ -179,8 +165,6 @@ static void close_program(gts_program *self)
     if (gts_belongs_to_parent(self)) /* its times belong to the parent, too */
         return;
     gts_profiled *const own = gts_profiled_of(self);
-    gts_gpu_times_collect(self, own->gpu_times, GTS_FOREVER);
-    gts_gpu_times_free(self, &own->gpu_times);
     (void)pthread_mutex_lock(&lock);
     gts_program_times *times;
     while ((times = pop(&own->times)) != NULL)
@@ -226,7 +210,6 @@ static void collect(gts_program *program, void *context)
     const destination *const to = context;
     gts_program_times *times;
     if (gts_lock(program, to->patience)) {
-        gts_gpu_times_collect(program, gts_profiled_of(program)->gpu_times, to->patience);
         times = pop(find_link(program, to->profile));
         gts_profiled_of(program)->entered = 0;
         gts_leave(program);

@@ -40,8 +40,6 @@ static void print_calls(FILE *out, const gts_call_times *times)
     print_histogram(out, "conversion", &times->conversion, times->count);
     print_histogram(out, "sdfg", &times->sdfg, times->count);
     print_histogram(out, "whole", &times->whole, times->count);
-    if (times->gpu_count > 0)
-        print_histogram(out, "gpu", &times->gpu, times->gpu_count);
     if (times->memory.arrays > 0) {
         (void)fprintf(out, ", \"memory\": {\"arrays\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"time\": ",
                       times->memory.arrays, times->memory.bytes);

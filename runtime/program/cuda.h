@@ -1,7 +1,7 @@
 /*
  * Inside the runtime: the functions of CUDA or ROCm that it calls. It is linked with neither. It finds them in the
  * library that the first loaded SDFG library is linked with. A function that returns int returns 0 or the number of an
- * error. Streams, events and graphs are pointers.
+ * error. Streams and events are pointers.
  */
 #pragma once
 
@@ -28,34 +28,19 @@ typedef struct gts_cuda {
     int (*malloc)(void **memory, size_t bytes);
     int (*free)(void *memory);
     int (*memcpy_async)(void *to, const void *from, size_t bytes, int kind, void *stream);
-    int (*stream_create)(void **stream, unsigned int flags);
-    int (*stream_destroy)(void *stream);
     int (*stream_synchronize)(void *stream);
     int (*stream_get_flags)(void *stream, unsigned int *flags);
     int (*stream_get_device)(void *stream, int *device); /* NULL before CUDA 12.8 */
     int (*stream_wait_event)(void *stream, void *event, unsigned int flags);
     int (*stream_is_capturing)(void *stream, int *status);
-    int (*stream_begin_capture)(void *stream, int mode);
-    int (*stream_end_capture)(void *stream, void **graph);
     int (*event_create)(void **event, unsigned int flags);
     int (*event_record)(void *event, void *stream);
-    int (*event_query)(void *event);
-    int (*event_synchronize)(void *event);
-    int (*event_elapsed_time)(float *milliseconds, void *from, void *to);
     int (*event_destroy)(void *event);
-    int (*graph_instantiate)(void **executable, void *graph, unsigned long long flags);
-    int (*graph_launch)(void *executable, void *stream);
-    int (*graph_destroy)(void *graph);
-    int (*graph_exec_destroy)(void *executable);
 } gts_cuda;
 
 enum {
-    GTS_CUDA_NON_BLOCKING = 1,   /* a stream that does not wait for the default stream */
     GTS_CUDA_WITHOUT_TIMING = 2, /* a cheaper event */
-    GTS_CUDA_OF_THIS_THREAD = 1, /* a capture during which other threads may allocate memory */
-    GTS_CUDA_ANY_DIRECTION = 4,  /* of a copy: the addresses tell */
-    GTS_CUDA_NOT_READY = 600,    /* the error of an event that has not happened yet */
-    GTS_CUDA_IS_CAPTURING = 1    /* the status of a capture; 0 if there is none, and 2 after an error */
+    GTS_CUDA_ANY_DIRECTION = 4   /* of a copy: the addresses tell */
 };
 
 /*

@@ -28,7 +28,6 @@ static void count_fork(void)
     __atomic_store_n(&gts_attention, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&gts_step_timers, 0, __ATOMIC_RELAXED);
     gts_loaded_forget();
-    gts_graph_forget();
     GTS_OBSERVE(after_fork, );
 }
 

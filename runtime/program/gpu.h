@@ -36,30 +36,3 @@ int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const 
 
 /* The same for a workspace in the memory of a GPU. */
 int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory);
-
-/* ---- stream.c -------------------------------------------------------------------------------------------------- */
-
-/* Does the work of gts_set_stream() for all programs, also while a graph captures. */
-int gts_stream_set_current(void *stream);
-
-/* The graph that captures what all programs put on their stream; NULL if none does. graph.c sets it. */
-extern gts_graph *gts_stream_capturing __attribute__((visibility("hidden")));
-
-/* Whether a graph captures calls, in any thread. */
-static inline bool gts_graph_captures(void)
-{
-    return __atomic_load_n(&gts_stream_capturing, __ATOMIC_RELAXED) != NULL;
-}
-
-/* ---- graph.c --------------------------------------------------------------------------------------------------- */
-
-/* Whether a graph captures this call, or would if it came from the right thread: then these two check it. */
-bool gts_graph_is_captured(const gts_program *self);
-int gts_graph_before_run(gts_program *self);
-int gts_graph_after_run(gts_program *self);
-
-/* Makes graphs refuse to be launched that use the memory of a program, which is being freed. */
-void gts_graph_lose(const gts_program *self);
-
-/* Forgets the capture in a forked child, because the GPU belongs to the parent. */
-void gts_graph_forget(void);

@@ -15,8 +15,6 @@ int gts_handle_end(gts_program *self)
     __atomic_store_n(&self->sdfg, NULL, __ATOMIC_RELAXED); /* before its address is free: after_map() compares it */
     if (sdfg == NULL)
         return 0;
-    if (self->stub->device != GTS_CPU)
-        gts_graph_lose(self);
     const int status = ((int (*)(void *))self->runtime->exit)(sdfg);
     if (status != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,

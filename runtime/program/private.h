@@ -20,7 +20,6 @@ struct gts_runtime {
     gts_bound_call *bound;    /* a list of its bound calls */
     int64_t *lower_bounds;    /* [stub->leaf_count][GTS_MAX_RANK], of the arrays of a Fortran host; NULL: all are 1 */
     gts_program *next;        /* in the list of loaded programs */
-    const void *called_here;  /* the thread of gts_stream_called_here(); NULL if there is none */
     const void *home;         /* &gts_attention of the runtime that loaded it: a process may have several runtimes */
     const gts_pool_use *pool; /* NULL if its SDFG has no memory from the pool of this runtime */
     unsigned int pins;        /* visits of gts_loaded_visit() that are running: the program must not be freed */

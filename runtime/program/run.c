@@ -1,4 +1,4 @@
-/* Runs the SDFG of a program, with the extra work of the first call, binding, debugging, graphs and observers. */
+/* Runs the SDFG of a program, with the extra work of the first call, binding, debugging and observers. */
 #include "gtstub/bound.h"
 #include "program/observe.h"
 
@@ -7,17 +7,11 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
     gts_binding *const binding = gts_binding_here;
     if (binding != NULL && binding->bind != NULL)
         return self->stub->prepare(self) != 0 ? -1 : binding->bind(binding, self);
-    const bool is_captured = gts_graph_is_captured(self);
-    const bool keeps_extra_work = self->debug || gts_graph_captures() || binding != NULL;
-    if (is_captured && gts_graph_before_run(self) != 0)
-        return -1;
+    const bool keeps_extra_work = self->debug || binding != NULL;
     if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
     self->runtime->has_new_handle = false;
-    const int status = gts_run_observed(self, gts_observing);
-    if (is_captured && gts_graph_after_run(self) != 0)
-        return -1;
-    if (status != 0)
+    if (gts_run_observed(self, gts_observing) != 0)
         return -1;
     self->has_extra_work = keeps_extra_work;
     return 0;

@@ -8,8 +8,6 @@
 /* Of all programs that have none of their own. Any thread may set it while another one loads a program. */
 static void *process_stream;
 
-gts_graph *gts_stream_capturing;
-
 /* Checks a stream that is not the default one. */
 static int check_stream(gts_program *self, void *stream)
 {
@@ -86,7 +84,7 @@ static int set_stream(gts_program *self, void *stream)
     if (gpu->cuda != NULL && stream != NULL && check_stream(self, stream) != 0)
         return -1;
     if (gpu->cuda != NULL && self->sdfg != NULL) {
-        /* Captured calls need no order, because they run when their graph is launched. */
+        /* Calls that a host captures need no order, because they run when it launches its graph. */
         if (gts_cuda_capture(gpu->cuda, stream) == 0 && gts_cuda_capture(gpu->cuda, gpu->stream) == 0 &&
             order(self, gpu->stream, stream) != 0)
             return -1;
@@ -96,29 +94,19 @@ static int set_stream(gts_program *self, void *stream)
     return 0;
 }
 
-/* Its address stands for the thread. */
-static _Thread_local char this_thread;
-
-void gts_stream_called_here(gts_program *self, bool is_called)
-{
-    __atomic_store_n(&self->runtime->called_here, is_called ? &this_thread : NULL, __ATOMIC_RELAXED);
-}
-
 static void follow(gts_program *self, void *status)
 {
-    const bool is_called_here = __atomic_load_n(&self->runtime->called_here, __ATOMIC_RELAXED) == &this_thread;
-    if (self->stub->device == GTS_CPU || self->runtime->gpu.has_own_stream ||
-        (!is_called_here && gts_enter_open(self) != 0))
+    if (self->stub->device == GTS_CPU || self->runtime->gpu.has_own_stream || gts_enter_open(self) != 0)
         return;
     if (set_stream(self, gts_stream(NULL)) != 0) {
         gts_own_error = self->error;
         *(int *)status = -1;
     }
-    if (!is_called_here)
-        gts_leave(self);
+    gts_leave(self);
 }
 
-int gts_stream_set_current(void *stream)
+/* Sets the stream of all programs that have none of their own. */
+static int set_current(void *stream)
 {
     void *const before = __atomic_exchange_n(&process_stream, stream, __ATOMIC_RELAXED);
     int status = 0;
@@ -149,10 +137,7 @@ int gts_set_stream(gts_program *program, void *stream)
 {
     if (program != NULL)
         return set_stream_of(program, stream, true);
-    if (gts_graph_captures())
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                             "The stream of all programs cannot be set while a graph is being captured.");
-    return gts_stream_set_current(stream);
+    return set_current(stream);
 }
 
 int gts_reset_stream(gts_program *program)

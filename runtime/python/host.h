@@ -189,7 +189,7 @@ GTS_COLD int gts_py_refuse_missing(const char *function, const char *kind, PyObj
 GTS_COLD int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
 GTS_COLD int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
-/* ---- graph.c, metrics.c, observe.c, stream.c, workspace.c ------------------------------------------------------ */
+/* ---- metrics.c, observe.c, stream.c, workspace.c --------------------------------------------------------------- */
 
 PyObject *gts_py_set_metrics(PyObject *self, PyObject *args, PyObject *keywords);
 int gts_py_read_metrics_level(gts_py_program *);
@@ -201,9 +201,6 @@ PyObject *gts_py_end_profile(PyObject *module, PyObject *profile);
 PyObject *gts_py_begin_checks(PyObject *module, PyObject *text);
 PyObject *gts_py_end_checks(PyObject *module, PyObject *checks);
 PyObject *gts_py_add_span(PyObject *module, PyObject *args);
-PyObject *gts_py_begin_graph(PyObject *module, PyObject *unused);
-PyObject *gts_py_end_graph(PyObject *module, PyObject *graph);
-PyObject *gts_py_launch_graph(PyObject *module, PyObject *args);
 /* Reads None, an address, or an object with `__cuda_stream__`; -1 after an exception. */
 int gts_py_read_stream(const gts_py_state *, PyObject *object, void **stream);
 PyObject *gts_py_check_stream(PyObject *module, PyObject *stream);

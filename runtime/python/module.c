@@ -109,11 +109,6 @@ static PyMethodDef FUNCTIONS[] = {
      "set_stream(stream, /)\n--\n\nSets the stream of all programs that have none of their own."},
     {"check_stream", gts_py_check_stream, METH_O,
      "check_stream(stream, /)\n--\n\nRaises what `Program.stream` raises for an object that is no stream."},
-    {"begin_graph", gts_py_begin_graph, METH_NOARGS,
-     "begin_graph()\n--\n\nBegins to capture the calls of programs; returns the graph."},
-    {"end_graph", gts_py_end_graph, METH_O, "end_graph(graph, /)\n--\n\nEnds to capture."},
-    {"launch_graph", gts_py_launch_graph, METH_VARARGS,
-     "launch_graph(graph, stream, /)\n--\n\nPuts all calls of a graph on a stream."},
     {"bind", (PyCFunction)(void (*)(void))gts_py_bind, METH_VARARGS | METH_KEYWORDS,
      "bind(callable, /, *args, **kwargs)\n--\n\nReturns the bound call of the program that callable(*args, **kwargs) "
      "would call. It does not run."},

@@ -30,7 +30,6 @@ static struct {
 typedef struct traced {
     uint64_t entered; /* in ticks; 0 while no call is in the timeline */
     const char *name; /* with its static arguments */
-    gts_gpu_trace gpu;
 } traced;
 
 static size_t place;
@@ -52,13 +51,10 @@ static int run(gts_program *self, gts_observers rest)
     if (begin == 0)
         return gts_run_observed(self, rest);
     own->entered = 0;
-    const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_trace_begin(self, &own->gpu, &own->name);
     const gts_pool_use before = gts_pool_taken(self->runtime->pool, &(const gts_pool_use){0});
     const int status = gts_run_observed(self, rest);
     const uint64_t end = gts_ticks();
     const gts_pool_use taken = gts_pool_taken(self->runtime->pool, &before);
-    if (is_on_gpu)
-        gts_gpu_trace_end(self, &own->gpu, status != 0);
     gts_events_add((gts_event){
         .ticks = end,
         .begin = end - begin,
@@ -102,15 +98,6 @@ static void load(gts_program *self, void *library)
     free(label);
 }
 
-static void close_program(gts_program *self)
-{
-    traced *const own = gts_observed(self, place);
-    if (gts_belongs_to_parent(self))
-        return;
-    gts_gpu_trace_collect(self, &own->gpu, GTS_FOREVER);
-    gts_gpu_trace_free(self, &own->gpu);
-}
-
 /* ---- Everything else ------------------------------------------------------------------------------------------- */
 
 static void span(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end)
@@ -127,23 +114,10 @@ static void time_step(const gts_step *step, size_t position, uint64_t begin)
 
 /* ---- Beginning and ending -------------------------------------------------------------------------------------- */
 
-/* At the end of the process, the trace waits no longer than this for a call, and for a GPU: they may never end. */
-#define PATIENCE_NS UINT64_C(1000000000)
-
-static void collect(gts_program *program, void *unused)
-{
-    (void)unused;
-    if (program->stub->device == GTS_CPU || !gts_lock(program, PATIENCE_NS))
-        return;
-    gts_gpu_trace_collect(program, &((traced *)gts_observed(program, place))->gpu, PATIENCE_NS);
-    gts_leave(program);
-}
-
 static void write_trace(void)
 {
     if (trace.generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED))
         return;
-    gts_loaded_visit(collect, NULL);
     if (!gts_trace_write(trace.path, &trace.begin))
         (void)fprintf(stderr, "The trace cannot be written to '%s': %s.\n", trace.path, strerror(errno));
 }
@@ -196,7 +170,6 @@ const gts_observer gts_trace_observer = {
     .load = load,
     .enter = enter,
     .run = run,
-    .close = close_program,
     .time_step = time_step,
     .span = span,
     .after_fork = forget,

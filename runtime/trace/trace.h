@@ -4,11 +4,10 @@
  */
 #pragma once
 
-#include "program/gpu_times.h"
+#include "program/observe.h"
 #include "program/observe.h"
 
 extern const gts_observer gts_trace_observer;
-extern const gts_observer gts_nvtx_observer; /* of another timeline: nvtx.c */
 
 /* ---- events.c -------------------------------------------------------------------------------------------------- */
 
@@ -99,30 +98,6 @@ static inline bool gts_trace_is_named(uint32_t track)
 /* The track of a name, and the other way round. */
 uint32_t gts_trace_track(const char *name);
 const char *gts_trace_track_name(uint32_t track);
-
-/* ---- gpu.c ----------------------------------------------------------------------------------------------------- */
-
-/* What the trace knows of a program for a GPU, whose lock protects this. */
-typedef struct gts_gpu_trace {
-    gts_gpu_times *times;
-    void *anchor;            /* an event that has happened at `anchored`, in ns; NULL until it is needed */
-    uint64_t anchored;       /* 0 before the first call */
-    const void *stream;      /* whose track this is */
-    uint32_t track;          /* 0 before the first call */
-    const char *const *name; /* of the program */
-} gts_gpu_trace;
-
-/* Begins to measure the work of a call; false if this one is not measured. `name` stays where it is. */
-bool gts_gpu_trace_begin(gts_program *self, gts_gpu_trace *own, const char *const *name);
-
-/* The call has ended. */
-void gts_gpu_trace_end(gts_program *self, gts_gpu_trace *own, bool has_failed);
-
-/* Adds the calls whose work has not been seen to end, after waiting for it. */
-void gts_gpu_trace_collect(gts_program *self, gts_gpu_trace *own, uint64_t patience);
-
-/* Frees what a program has that is being closed. */
-void gts_gpu_trace_free(gts_program *self, gts_gpu_trace *own);
 
 /* ---- write.c --------------------------------------------------------------------------------------------------- */
 

@@ -29,7 +29,6 @@ from gt4py.next.program_processors.runners.gtfn import run_gtfn_gpu
 from icon4py.model.common import dimension as dims
 from rich.console import Console
 
-import gtstub
 from gtstub.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import make_dace_backend
@@ -39,6 +38,7 @@ from tests.benchmarks.prepare import _compilable as compilable
 from tests.gpu.device import arrays
 from tests.support import hosting
 from tests.support.checkout import ROOT
+from tests.support.graphs import Captured
 
 BUILD_SECONDS = 240
 ROUNDS = 40
@@ -186,9 +186,11 @@ class Bench:
         self.ways["launches"](2)
         program.stream = "current"
         call = program.bind(*self.arguments[:-1], offset_provider=self.arguments[-1])
-        self.graph = gtstub.Step([call] * STEP).as_graph()
+        with Captured() as self.graph:
+            for _ in range(STEP):
+                call()
         program.stream = self.stream
-        self.graph(self.stream)
+        self.graph(address)
         self.wait()
         return kernels
 
@@ -212,7 +214,7 @@ class Bench:
         for _ in range(ROUNDS):
             self.wait()
             begin = time.perf_counter_ns()
-            self.graph(self.stream)
+            self.graph(self.gpu.address(self.stream))
             found["graph"].append((time.perf_counter_ns() - begin) / STEP)
         self.wait()
         return found
@@ -220,7 +222,7 @@ class Bench:
     def step_microseconds(self) -> dict[str, list[float]]:
         """gt4py's GTFN backend is left out: it waits at the end of each call."""
         ways = {name: way for name, way in self.ways.items() if name in STEPPED}
-        ways["graph"] = lambda _: self.graph(self.stream)
+        ways["graph"] = lambda _: self.graph(self.gpu.address(self.stream))
         found: dict[str, list[float]] = {name: [] for name in ("queued", *ways)}
         for _ in range(ROUNDS):
             gate = self.gpu.gate(self.stream)

@@ -89,73 +89,15 @@ static void refuse_streams(void)
     CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR, "The program is not open: it was closed, or never opened.");
 }
 
-/* The kernels that have run, on any stream. */
-static int kernels_run(void)
-{
-    int count = 0;
-    for (const char *line = fake_cuda_ran(); (line = strstr(line, "_kernel stream=")) != NULL; ++line)
-        ++count;
-    return count;
-}
-
-static void launch_graphs(void)
-{
-    const cudaStream_t stream = new_stream();
-    gts_graph *graph, *second;
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    fake_cuda_clear();
-    CHECK(gts_graph_begin(&graph) == 0);
-    call();
-    call();
-    CHECK(gts_graph_begin(&second) == -1 && second == NULL);
-    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR,
-                "A graph cannot be captured while another one is being captured.");
-    CHECK(gts_graph_end(graph) == 0);
-    CHECK(gts_stream(program) == NULL);
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    CHECK(kernels_run() == 0);
-
-    fake_cuda_clear();
-    for (int i = 0; i < 3; ++i)
-        CHECK(gts_graph_launch(graph, stream) == 0);
-    CHECK(kernels_run() == 0);
-    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
-    CHECK(kernels_run() == 3 * 4);
-    CHECK(strstr(fake_cuda_log(), "cudaLaunchKernel") == NULL);
-    CHECK(cudaStreamDestroy(stream) == cudaSuccess);
-    CHECK(gts_graph_launch(graph, stream) == -1);
-    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR,
-                "A graph cannot be launched: error 400 (cudaErrorInvalidResourceHandle: invalid resource handle).");
-    gts_graph_free(&graph);
-    CHECK(graph == NULL);
-    gts_graph_free(&graph);
-}
-
-static void free_a_graph_that_captures(void)
-{
-    gts_graph *graph;
-    CHECK(gts_graph_begin(&graph) == 0);
-    call();
-    gts_graph_free(&graph);
-    CHECK(graph == NULL && gts_stream(program) == NULL);
-    check_call(NULL);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 5);
-    gts_graph *graph;
-    CHECK(gts_graph_begin(&graph) == -1 && graph == NULL);
-    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR,
-                "A graph cannot be captured: no program for a GPU has been loaded. Call the programs once before.");
     CHECK(gts_load(argv[1], argv[2], &program) == 0);
     CHECK(gts_load(argv[3], argv[4], &on_cpu) == 0);
     args = (struct prog_args){.x = on_gpu(), .factor = 1, .out = on_gpu()};
     call();
     set_streams();
     refuse_streams();
-    launch_graphs();
-    free_a_graph_that_captures();
     gts_close(&program);
     gts_close(&on_cpu);
     return 0;

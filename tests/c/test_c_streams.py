@@ -1,4 +1,4 @@
-"""C hosts choose the streams of programs for a GPU, and launch graphs, on the stand-in for the CUDA runtime."""
+"""C hosts choose the streams of programs for a GPU, on the stand-in for the CUDA runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.stubs import write_stub
 
 
 @address
-def test_streams_and_graphs(build: Build) -> None:
+def test_streams(build: Build) -> None:
     fake, folder = build_fake(), build.folder / "gpu"
     signature = on_gpu(SMALL_SDFG)
     source = write_stub(signature, SMALL_PROGRAM, folder)

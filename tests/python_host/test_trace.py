@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -147,33 +146,3 @@ _host.add_span("wait", "x", None, begin - 4_000_000, begin)
     assert (wait.kind, wait.track) == ("wait", "main thread")
     assert (build.begin, build.duration, wait.duration) == (0, 3000, 4000)
     assert wait.begin == pytest.approx(1000, abs=10)
-
-
-# --- NVTX -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_profiler_sees_a_range_around_each_call(bound: Bound, tmp_path: Path) -> None:
-    """The numbers of functions are those that the headers of NVTX 3 hand to a profiler."""
-    library = tmp_path / "injection.so"
-    source = Path(__file__).with_name("nvtx_injection.c")
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
-    text = f"""
-{SCRIPT}
-try:
-    program(**{{**arguments, "n": 1.5}})
-except TypeError:
-    pass
-if os.fork() == 0:
-    _host.load(*sys.argv[1:3])(**arguments)
-else:
-    os.wait()
-"""
-    variables = {"NVTX_INJECTION64_PATH": str(library)}
-    printed = run_script(text, bound.stub, bound.library, environment=variables.items())
-    assert printed == "0 16 9 15 7 16 7 0\n" + 4 * "push host\npop\n"
-
-
-@pytest.mark.parametrize("path", ["", "no-such-library.so"])
-def test_a_profiler_that_is_not_there(path: str, bound: Bound) -> None:
-    variables = {"NVTX_INJECTION64_PATH": path}
-    assert run_script(SCRIPT, bound.stub, bound.library, environment=variables.items()) == ""

@@ -1,31 +1,42 @@
-"""Graphs of CUDA whose calls a block makes, as a host in C captures them; `Step.as_graph()` does so with a step."""
+"""Graphs of CUDA whose calls a host captures itself: on a stream of its own, which it sets for all programs."""
 
 from __future__ import annotations
 
+import ctypes
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from gtstub import _host
+import gtstub
+
+NON_BLOCKING = 1
+OF_THIS_THREAD = 1
 
 
 class Captured:
     """`with Captured() as graph:` captures the calls of the block; `graph(stream)` launches them."""
 
     def __init__(self) -> None:
-        self._graph: object = None
+        self._cuda = ctypes.CDLL("libcudart.so.13")
+        self._stream, self._executable = ctypes.c_void_p(), ctypes.c_void_p()
+        self._outside = ExitStack()
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        assert self._cuda[function](*arguments) == 0, function
 
     def __enter__(self) -> Self:
-        self._graph = _host.begin_graph()
+        self._call("cudaStreamCreateWithFlags", ctypes.byref(self._stream), ctypes.c_uint(NON_BLOCKING))
+        self._outside.enter_context(gtstub.stream(self._stream.value))
+        self._call("cudaStreamBeginCapture", self._stream, OF_THIS_THREAD)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is None:
-            _host.end_graph(self._graph)
-        else:
-            self._graph = None  # frees it, and ends the capture
+        graph = ctypes.c_void_p()
+        with self._outside:
+            self._call("cudaStreamEndCapture", self._stream, ctypes.byref(graph))
+        self._call("cudaGraphInstantiateWithFlags", ctypes.byref(self._executable), graph, ctypes.c_uint64(0))
 
-    def __call__(self, stream: Any = "current") -> None:
-        is_current = isinstance(stream, str) and stream == "current"
-        _host.launch_graph(self._graph, _host.get_stream() if is_current else stream)
+    def __call__(self, stream: int | None = None) -> None:
+        self._call("cudaGraphLaunch", self._executable, ctypes.c_void_p(stream))

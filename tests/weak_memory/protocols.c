@@ -418,7 +418,7 @@ static void call_second(void)
     call_calling(calling[1]);
 }
 
-/* ---- The functions of CUDA, and graphs --------------------------------------------------------------------------- */
+/* ---- The functions of CUDA --------------------------------------------------------------------------------------- */
 
 static void *cuda_library;
 
@@ -437,27 +437,7 @@ static void find_cuda(void)
 static void use_cuda(void)
 {
     const gts_cuda *const cuda = gts_cuda_loaded();
-    EXPECT(cuda == NULL || (cuda->malloc != NULL && cuda->graph_exec_destroy != NULL));
-}
-
-static void open_and_find_cuda(void)
-{
-    open_cuda();
-    find_cuda();
-}
-
-static void capture(void)
-{
-    gts_graph *graph;
-    if (gts_graph_begin(&graph) != 0)
-        return;
-    EXPECT(gts_graph_end(graph) == 0);
-    gts_graph_free(&graph);
-}
-
-static void check_stream(void)
-{
-    EXPECT(gts_stream(NULL) == NULL);
+    EXPECT(cuda == NULL || (cuda->malloc != NULL && cuda->event_destroy != NULL));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -483,7 +463,6 @@ static const struct protocol {
     {"guarded memory", nothing, begin_to_guard, {touch_staying, move}, nothing, true},
     {"callbacks", load_calling, nothing, {call_first, call_second}, nothing, false},
     {"functions of CUDA", open_cuda, nothing, {find_cuda, find_cuda, use_cuda}, nothing, true},
-    {"graphs", open_and_find_cuda, nothing, {capture, capture}, check_stream, false},
 };
 
 static void run_round(const struct protocol *self)

@@ -32,8 +32,7 @@ class Memory:
 @dataclass(frozen=True)
 class Calls:
     """
-    The successful calls of one program, and their times. `whole` is `conversion` plus `sdfg` of each call. `gpu` is the
-    time of the work on a GPU, which begins in a call and may end after it; None for a program on the CPU. `memory` is
+    The successful calls of one program, and their times. `whole` is `conversion` plus `sdfg` of each call. `memory` is
     None if its SDFG has taken none from the pool.
     """
 
@@ -41,7 +40,6 @@ class Calls:
     conversion: Times
     sdfg: Times
     whole: Times
-    gpu: Times | None = None
     memory: Memory | None = None
 
 
@@ -190,6 +188,5 @@ def _calls(item: Mapping[str, Any] | None) -> Calls | None:
     if item is None:
         return None
     conversion, sdfg, whole = (Times(**item[part]) for part in ("conversion", "sdfg", "whole"))
-    gpu = Times(**item["gpu"]) if "gpu" in item else None
     memory = Memory(**item["memory"]) if "memory" in item else None
-    return Calls(item["calls"], conversion, sdfg, whole, gpu, memory)
+    return Calls(item["calls"], conversion, sdfg, whole, memory)

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 def profile_table(profile: Profile) -> Table:
     """
     A table with a row for each program and one for its initial calls, in the order of the report, and the totals. The
-    time on a GPU has a column if a call was measured there, and the arrays from the pool have one if there were any.
+    arrays from the pool have a column if there were any.
     """
     all_calls = [calls for program in profile.programs for calls in (program.run, program.initial)]
-    has_gpu = any(calls is not None and calls.gpu is not None for calls in all_calls)
     has_memory = any(calls is not None and calls.memory is not None for calls in all_calls)
     names = ("t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med")
-    more = (*(("GPU t_med",) if has_gpu else ()), *(("arrays a call",) if has_memory else ()))
+    more = ("arrays a call",) if has_memory else ()
     table = make_table("name", "# calls", *names, "conversion share", *more)
     for column in table.columns[1:]:
         column.justify = "right"
@@ -31,8 +30,7 @@ def profile_table(profile: Profile) -> Table:
         mean = whole.total / calls.calls
         times = (whole.min, mean, whole.median, whole.max, whole.total, calls.conversion.median, calls.sdfg.median)
         share = percentage(calls.conversion.total, whole.total)
-        gpu = ("" if calls.gpu is None else duration(calls.gpu.median),) if has_gpu else ()
-        table.add_row(name, str(calls.calls), *map(duration, times), share, *gpu, *_memory(calls))
+        table.add_row(name, str(calls.calls), *map(duration, times), share, *_memory(calls))
 
     initial_labels = labels(profile.programs, "_initial")
     for label, initial_label, program in zip(labels(profile.programs), initial_labels, profile.programs, strict=True):

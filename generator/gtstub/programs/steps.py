@@ -17,7 +17,6 @@ from gtstub.programs.captured import (
     warn_of_calls_elsewhere,
     warn_of_unwritten,
 )
-from gtstub.programs.graphs import Graph
 from gtstub.settings import Mode, mode
 from gtstub.util.callables import title
 
@@ -36,19 +35,6 @@ class Step(_host.Step):
 
     calls_elsewhere = 0
     """Calls of programs by other threads while the step was captured, which it does not have."""
-
-    def as_graph(self) -> Graph:
-        """
-        The calls of a step for a GPU, to be launched together as one graph of CUDA::
-
-            graph = step.as_graph()
-            for _ in range(steps):
-                graph()
-
-        Each program must have been called before, and must not be called on another stream while the graph runs.
-        Raises RuntimeError for a function in the step, and for a program that cannot be part of a graph.
-        """
-        return Graph(self)
 
     def __str__(self) -> str:
         rows = [("", "action", "writes", "scalars"), *_rows(self)]

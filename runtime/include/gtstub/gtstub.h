@@ -211,49 +211,6 @@ GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const 
 GTS_EXPORT int gts_set_index_base(gts_program *program, const char *connectivity, int64_t base);
 
 /**
- * Calls of programs for a GPU as a graph of CUDA or ROCm, which is launched as a whole. It has the arrays and scalars of
- * the calls that were captured; the host must keep those arrays as long as it launches the graph.
- */
-typedef struct gts_graph gts_graph;
-
-/**
- * Begins to capture: until gts_graph_end(), calls run nothing, and become parts of the graph. Each program must have
- * been called before. A call is refused if its program runs on the CPU, has a stream of its own, or waits for the GPU.
- * Meanwhile, other threads may call programs that run on the CPU or have a stream of their own, and no others. Nobody
- * can set the stream of all programs.
- *
- * @param graph  the new graph, which the caller owns and frees with gts_graph_free()
- * @return 0, or -1 with the error in gts_last_error(NULL); *graph is then NULL
- */
-GTS_EXPORT int gts_graph_begin(gts_graph **graph);
-
-/**
- * Ends to capture. Programs use the streams again that they used before.
- *
- * @param graph  the graph that captures
- * @return 0, or -1 with the error in gts_last_error(NULL)
- */
-GTS_EXPORT int gts_graph_end(gts_graph *graph);
-
-/**
- * Puts all calls of a graph on a stream, and returns without waiting for them. The calls use the temporary memory of
- * their programs, so no other call of these programs may run on another stream at the same time. A thread that captures
- * a graph cannot launch one.
- *
- * @param graph   captured
- * @param stream  as in gts_set_stream()
- * @return 0, or -1 with the error in gts_last_error(NULL)
- */
-GTS_EXPORT int gts_graph_launch(const gts_graph *graph, void *stream);
-
-/**
- * Frees a graph, which the GPU must not be running; ends its capture if it has not ended.
- *
- * @param graph  becomes NULL
- */
-GTS_EXPORT void gts_graph_free(gts_graph **graph);
-
-/**
  * A profile measures for each program how often it is called and how long the calls take, and the same for each
  * position of a step (gtstub/step.h), from gts_profile_begin() to gts_profile_end(), in all threads. Profiles nest: a
  * profile that ends adds its figures to the one that was running when it began, and ends all profiles that began after

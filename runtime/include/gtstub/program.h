@@ -350,14 +350,8 @@ GTS_EXPORT int gts_gpu_after_run(gts_program *self);
 GTS_EXPORT int gts_gpu_wait(gts_program *self);
 
 /**
- * Says whether this thread is in a call of the program, whose SDFG does not run now. While it is, what sets the stream
- * of all programs in this thread does not wait for that call.
- */
-GTS_EXPORT void gts_stream_called_here(gts_program *self, bool is_called);
-
-/**
  * Makes the next calls of a program wait on its GPU for the work that is on another stream now. Captured calls do not
- * wait, because they run when their graph is launched. The program is entered.
+ * wait, because they run when the host launches its graph. The program is entered.
  */
 GTS_EXPORT int gts_stream_wait(gts_program *self, void *stream);
 

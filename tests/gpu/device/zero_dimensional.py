@@ -15,7 +15,6 @@ import numpy as np
 import gtstub
 from gtstub.frameworks.gt4py import make_backend
 from tests.gpu.device import arrays
-from tests.support.graphs import Captured
 
 IS_GPU = sys.argv[1:] != ["cpu"]
 K = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
@@ -59,15 +58,6 @@ def main() -> None:
         opening.join()
     assert out.asnumpy().tolist() == (3 * np.arange(10.0)).tolist()
     print("> read")
-
-    try:
-        with Captured():
-            call()
-    except RuntimeError:
-        print("> not captured")
-    call()
-    gpu.wait()
-    print("> called")
 
 
 if __name__ == "__main__":

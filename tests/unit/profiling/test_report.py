@@ -141,17 +141,6 @@ def test_a_report_without_steps_is_as_before(file: Path) -> None:
     assert str(report).count("\n\n") == 1
 
 
-def test_times_on_a_gpu_are_read_and_have_a_column(tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    times = calls(2, 0.0625, 0.125)
-    path.write_text(json.dumps({**DOCUMENT, "programs": [item("vn", {**times, "gpu": times["whole"]})]}))
-    code, output = run(path)
-    assert code == 0
-    rows = [" ".join(line.split()) for line in output.splitlines()]
-    assert rows[0].endswith("conversion share GPU t_med")
-    assert rows[1].endswith("33.3% 188 ms")
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
