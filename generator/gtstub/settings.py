@@ -33,7 +33,6 @@ SHARED_CACHE_DIR = "GTSTUB_SHARED_CACHE_DIR"
 TRUST = "GTSTUB_TRUST"
 """Read by the runtime: runtime/program/trusted.c."""
 
-ALLOWED_SIGNERS = "GTSTUB_ALLOWED_SIGNERS"
 BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
 BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
@@ -129,12 +128,6 @@ def machine_dir() -> Path | None:
     """The directory in GTSTUB_MACHINE_DIR for what all caches of this user on this machine share."""
     directory = os.environ.get(MACHINE_DIR)
     return Path(directory).absolute() if directory else None
-
-
-def allowed_signers() -> Path | None:
-    """The file in GTSTUB_ALLOWED_SIGNERS: 'gtstub cache import' then refuses what none of these signers has signed."""
-    file = os.environ.get(ALLOWED_SIGNERS)
-    return Path(file) if file else None
 
 
 def backend_tables() -> tuple[Path, ...]:

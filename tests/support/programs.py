@@ -24,7 +24,6 @@ PACKAGES = {
     "nm": "binutils",
     "pkg-config": "pkg-config",
     "readelf": "binutils",
-    "ssh-keygen": "openssh-client",
     "valgrind": "valgrind libc6-dbg",
 }
 """The packages of Debian that have a program."""

@@ -175,64 +175,39 @@ def prune(older_than: float | None, max_size: float | None, dry_run: bool, opene
 @cache.command(epilog=example("gtstub cache export diffuse-0b diffuse.tar.gz"))
 @click.argument("key", metavar="ENTRY")
 @click.argument("file", type=FILE)
-@click.option("--sign", "signing_key", metavar="KEY", type=FILE, help="Sign the file with this SSH key, in FILE.sig.")
 @opened_option
-def export(key: str, file: Path, signing_key: Path | None, opened: Cache) -> None:
+def export(key: str, file: Path, opened: Cache) -> None:
     """
     Write an entry to one file, to be moved elsewhere.
 
-    The file is a compressed tar file. The same entry always gives the same bytes. With --sign, 'ssh-keygen' signs it
-    with the private key in the file KEY, or with the public one of a running agent.
+    The file is a compressed tar file. The same entry always gives the same bytes.
     """
-    from gtstub.cache import signing
     from gtstub.cache.bundle import pack
     from gtstub.util.atomic import replacing
 
     item = entry_in(opened, key)
-    if signing_key is not None and file.exists() and not file.is_file():
-        raise CacheError(f"'{file}' is not a regular file, and cannot be signed.")
-    with replacing(file) as aside:
-        with aside.open("wb") as stream:
-            pack(item.entry, stream)
-        if signing_key is not None:
-            signature = signing.sign(aside, signing_key)
-            with replacing(signing.signature_of(file)) as aside_of_it:
-                aside_of_it.write_bytes(signature)
+    with replacing(file) as aside, aside.open("wb") as stream:
+        pack(item.entry, stream)
     click.echo(f"'{file}' holds the cache entry '{item.key}'.")
 
 
 @cache.command(name="import", epilog=example("gtstub cache import diffuse.tar.gz"))
 @click.argument("file", type=FILE)
-@click.option(
-    "--allowed-signers",
-    metavar="FILE",
-    type=FILE,
-    help=f"Refuse what none of these signers has signed. [default: {settings.ALLOWED_SIGNERS}]",
-)
 @opened_option
-def import_(file: Path, allowed_signers: Path | None, opened: Cache) -> None:
+def import_(file: Path, opened: Cache) -> None:
     """
     Add an entry that 'export' wrote.
 
     The entry is verified first, and a file with any other content is refused. Whether this machine can run the entry is
     checked when it is loaded.
 
-    Programs that load the entry run its code. With --allowed-signers, which takes a file as ssh-keygen(1) describes it,
-    the signature in FILE.sig must be of one of these signers. Without it anybody may have made the file.
+    Programs that load the entry run its code, and nothing in the file says who has made it. To sign files and to check
+    signatures, use 'ssh-keygen -Y'.
     """
     from gtstub.cache.bundle import unpack
-    from gtstub.cache.signing import verified
 
-    signers = allowed_signers or settings.allowed_signers()
-    if signers is None:
-        with file.open("rb") as stream:
-            entry = unpack(opened, stream)
-        text = "programs that load it run its code. Nothing says who has made it: --allowed-signers checks a signature"
-        click.echo(f"gtstub: '{file}' was imported unchecked, and {text}.", err=True)
-    else:
-        with verified(file, signers) as (content, signer):
-            entry = unpack(opened, content)
-        click.echo(f"'{signer}' has signed '{file}'.")
+    with file.open("rb") as stream:
+        entry = unpack(opened, stream)
     click.echo(f"'{entry.path}' is a cache entry.")
 
 
