@@ -5,7 +5,6 @@
 #pragma once
 
 #include "program/observe.h"
-#include "program/observe.h"
 
 extern const gts_observer gts_trace_observer;
 
