@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import sys
 import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -46,6 +49,11 @@ def get(*_: Any) -> Level:
     return LEVEL
 
 
+@contextlib.contextmanager
+def managed() -> Any:
+    yield LEVEL
+
+
 class OwnDict(dict):
     def items(self) -> Any:
         raise AssertionError
@@ -69,6 +77,22 @@ class Pretender:
 def with_level(holder: Any) -> Reach:
     holder.level = LEVEL
     return lambda: holder.level
+
+
+def enter() -> Level:
+    with managed() as level:
+        return level
+
+
+def of_metaclass() -> Reach:
+    class Meta(type):
+        def __getitem__(cls, key: int) -> Level:
+            return LEVEL
+
+    class Holder(metaclass=Meta):
+        pass
+
+    return lambda: Holder[0]
 
 
 def with_method(method: Any, name: str = "get_level") -> Any:
@@ -115,6 +139,15 @@ WAYS: dict[str, Callable[[], Reach]] = {
     "key": lambda: lambda holder={LEVEL: 0}: next(iter(holder)),
     "read-only mapping": lambda: lambda holder=types.MappingProxyType({0: LEVEL}): holder[0],
     "array of objects": lambda: lambda holder=np.array([LEVEL], object): holder[0],  # noqa: B008
+    "array of structures": lambda: lambda holder=np.array([(LEVEL,)], [("level", object)]): holder["level"][0],  # noqa: B008
+    "values of a mapping": lambda: lambda values={0: LEVEL}.values(): next(iter(values)),  # noqa: B008
+    "arguments of an error": lambda: lambda error=LookupError(LEVEL): error.args[0],  # noqa: B008
+    "weak reference": lambda: lambda reference=weakref.ref(LEVEL): reference(),  # noqa: B008
+    "weak proxy": lambda: lambda proxy=weakref.proxy(LEVEL): proxy,  # noqa: B008
+    "weak method": lambda: lambda method=weakref.WeakMethod(LEVEL.change): method().__self__,  # noqa: B008
+    "weak set": lambda: lambda holder=weakref.WeakSet([LEVEL]): next(iter(holder)),
+    "weak key": lambda: lambda holder=weakref.WeakKeyDictionary({LEVEL: 0}): next(iter(holder)),
+    "weak value": lambda: lambda holder=weakref.WeakValueDictionary({0: LEVEL}): holder[0],
     "long list": lambda: lambda holder=[0] * 2000 + [LEVEL]: holder[-1],
     "many objects": objects,
     "many functions": functions,
@@ -129,6 +162,9 @@ WAYS: dict[str, Callable[[], Reach]] = {
     "method": lambda: lambda holder=with_method(get): holder.get_level(),  # noqa: B008
     "static method": lambda: lambda holder=with_method(staticmethod(get)): holder.get_level(),  # noqa: B008
     "class method": lambda: lambda holder=with_method(classmethod(get)): holder.get_level(),  # noqa: B008
+    "method of a metaclass": of_metaclass,
+    "wrapper of a library's function": lambda: functools.wraps(np.roll)(lambda: LEVEL),
+    "wrapper of the standard library": lambda: enter,
     "property": lambda: lambda holder=with_method(property(get)): holder.get_level,  # noqa: B008
     "object that can be called": lambda: with_method(get, "__call__"),
     "method of a list": lambda: lambda get=[LEVEL].pop: LEVEL if get is None else get.__self__[0],
@@ -299,12 +335,24 @@ class NotImported(types.ModuleType):
 
 
 def test_no_code_runs() -> None:
+    class Hidden:
+        @property
+        def __dict__(self) -> Any:
+            raise AssertionError
+
+        def __add__(self, other: Any) -> Any:
+            raise AssertionError
+
+        __radd__ = __getattribute__ = __hash__ = __eq__ = __add__
+
+    hidden = Hidden()
+    proxy = weakref.proxy(hidden)
     function = with_array(np.zeros(1))
     function.__defaults__ = (1, 2, 3)  # as a decorator may leave them
     module, key = NotImported("lazy"), Key()
     mapping = {key: module}
     key.has_hash = False
-    assert list(State([lambda: (function, mapping)]).arrays) == ["x"]
+    assert list(State([lambda: (function, mapping, proxy)]).arrays) == ["x"]
 
 
 def test_names_stay_short() -> None:
@@ -320,8 +368,8 @@ def test_arrays_of_one_name() -> None:
 
 
 def test_functions_of_libraries_are_left_alone() -> None:
-    function = with_array(np.zeros(1))
-    function.__module__ = "xarray.core"
+    own = with_array(np.zeros(1))
+    function = types.FunctionType(own.__code__, {"__name__": "xarray.core"}, closure=own.__closure__)
     assert not State([lambda: function]).arrays
 
 

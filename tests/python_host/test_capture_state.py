@@ -11,6 +11,7 @@ import itertools
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,36 @@ def test_what_was_deleted_comes_back() -> None:
     assert (owner.slots, owner.slots.count, owner.mapping, owner.list) == (slots, 0, {"a": 1}, [1, 2])
 
 
+def test_an_object_of_another_class_with_other_attributes() -> None:
+    class Waiting:
+        pass
+
+    class Running(Waiting):
+        pass
+
+    owner: Any = Waiting()
+    owner.count, attributes = 0, vars(owner)
+    state = State([lambda: owner])
+    owner.__class__, owner.__dict__ = Running, {"count": 1}
+    state.restore()
+    assert type(owner) is Waiting
+    assert (vars(owner) is attributes, owner.count) == (True, 0)
+
+
+def test_weak_references_do_not_end() -> None:
+    class Owner:
+        pass
+
+    owners = [Owner()]
+    known = weakref.WeakSet(owners)
+    state = State([lambda: known])
+    del owners[0]
+    state.restore()
+    assert len(list(known)) == 1
+    del state
+    assert not list(known)
+
+
 def test_objects_of_libraries_are_left_alone() -> None:
     """Their attributes belong together with what is not in attributes."""
     semaphore = threading.Semaphore(3)
@@ -187,6 +218,7 @@ MADE: dict[str, tuple[Any, Callable[[float], Any]]] = {
     "date": ("M8[s]", lambda value: np.datetime64(int(1e6 * value), "s")),
     "time": ("m8[s]", lambda value: np.timedelta64(int(1e6 * value), "s")),
     "text": ("U8", str),
+    "long text": (np.dtypes.StringDType(), str),
     "object": (object, lambda value: value),
     "object in a structure": ([("value", object)], lambda value: (value,)),
 }

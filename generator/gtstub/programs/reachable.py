@@ -9,16 +9,17 @@ import contextlib
 import functools
 import sys
 import types
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from gtstub import _host
 
-KINDS = "biufcmMSUVO"
-"""Kinds of arrays: those of numbers, dates, texts of one length, structures and objects."""
+KINDS = "biufcmMSTUVO"
+"""Kinds of arrays: those of numbers, dates, texts, structures and objects."""
 
-FILLED = frozenset(("argparse", "builtins", "collections", "functools", "types"))
+FILLED = frozenset(("_weakrefset", "argparse", "builtins", "collections", "functools", "numpy.ma", "types", "weakref"))
 """Modules whose objects have only what their users put into them."""
 
 NO_STATE = frozenset(("cupy", "dace", "gt4py", "gtstub", "mpi4py", "numpy", "sympy")) | sys.stdlib_module_names
@@ -39,6 +40,8 @@ _ELEMENTS: Mapping[type, Callable[[Any], Iterable[tuple[Any, Any]]]] = {
     OrderedDict: OrderedDict.items,
     types.MappingProxyType: lambda mapping: mapping.items(),
     type: lambda owner: vars(owner).items(),
+    **dict.fromkeys(map(type, ({}.keys(), {}.values(), {}.items())), enumerate),
+    BaseException: lambda error: enumerate(vars(BaseException)["args"].__get__(error)),
     _host.Step: enumerate,
     _host.Action: lambda action: enumerate((*action.arrays, action.function)),
     _host.BoundCall: lambda call: call.arguments.items(),
@@ -67,9 +70,12 @@ def first_kind(value: Any, kinds: Container[type]) -> type | None:
 
 def has_state(value: Any) -> bool:
     """Whether an object, a class, a module or a function is the user's, so that it may be looked into and put back."""
-    if is_a(value, (type, types.FunctionType, types.ModuleType)):
-        package = _package(attributes(value).get("__name__") if is_a(value, types.ModuleType) else value.__module__)
-        return package not in NO_STATE and package not in LIBRARIES
+    if is_a(value, types.FunctionType):  # Others have the `__module__` of what they wrap.
+        return _is_own(value.__module__) or _is_own(value.__globals__.get("__name__"))
+    if is_a(value, types.ModuleType):
+        return _is_own(attributes(value).get("__name__"))
+    if is_a(value, type):
+        return _is_own(value.__module__)
     module = type(value).__module__
     is_step = is_a(value, (_host.Step, _host.BoundCall, _host.Action))
     return _package(module) not in NO_STATE or module in FILLED or is_step
@@ -103,6 +109,11 @@ def members(name: str, value: Any) -> Iterator[Member]:
         yield from _variables(value)
     if is_a(value, (types.BuiltinMethodType, types.MethodWrapperType)):
         yield f"{name}.self", value.__self__, None
+    if is_a(value, weakref.ReferenceType):
+        yield f"{name}()", weakref.ReferenceType.__call__(value), None
+    if is_a(value, weakref.ProxyTypes):
+        with contextlib.suppress(ReferenceError):  # is gone
+            yield name, _Referent() + value, None
     are_attributes = name.endswith(".") or is_a(value, type)
     for number, (key, each) in enumerate(elements(value).items(), 1):
         if type(each) in SIMPLE and type(key) in SIMPLE:
@@ -114,9 +125,11 @@ def members(name: str, value: Any) -> Iterator[Member]:
         else:
             yield f"{name}[key {number}]", each, None
             yield f"{name}.key {number}", key, None
-    yield f"{name}.", attributes(value), None
+    kind, mapping = type(value), attributes(value)
+    put_back = functools.partial(_put_back_attributes, value, kind, mapping) if has_state(kind) else None
+    yield f"{name}.", mapping, put_back
     yield from _slots(name, value)
-    yield from ((name, each, None) for each in (value if is_a(value, type) else type(value)).__mro__)
+    yield from ((name, each, None) for each in (*(value.__mro__ if is_a(value, type) else ()), *kind.__mro__))
 
 
 def elements(value: Any) -> dict[Any, Any]:
@@ -126,15 +139,28 @@ def elements(value: Any) -> dict[Any, Any]:
         found = _ELEMENTS[kind](value)
         return found if type(found) is dict else dict(found)
     array = array_of(value)
-    return dict(enumerate(array.flat)) if array is not None and array.dtype.kind == "O" else {}
+    return dict(enumerate(array.ravel().tolist())) if array is not None and array.dtype.hasobject else {}
 
 
 def attributes(value: Any) -> Any:
     """The mapping that has those of an object itself, without code of its class; None if there is none."""
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except Exception:  # has none, or a property of this name
-        return None
+    slots = (vars(kind).get("__dict__") for kind in type(value).__mro__)
+    slot = next((each for each in slots if is_a(each, (types.GetSetDescriptorType, types.MemberDescriptorType))), None)
+    return None if slot is None else slot.__get__(value)  # A property of this name is none of these.
+
+
+def _put_back_attributes(value: Any, kind: type, mapping: Any) -> None:
+    if type(value) is not kind:
+        vars(object)["__class__"].__set__(value, kind)
+    if type(mapping) is dict and attributes(value) is not mapping:
+        object.__setattr__(value, "__dict__", mapping)
+
+
+class _Referent:
+    """`_Referent() + proxy` is what the proxy stands for. Python asks the left one first: no other code runs."""
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if is_a(other, weakref.ProxyTypes) else other
 
 
 def _slots(name: str, value: Any) -> Iterator[Member]:
@@ -177,6 +203,11 @@ def names(code: types.CodeType) -> Iterator[str]:
     for each in code.co_consts:
         if isinstance(each, types.CodeType):
             yield from names(each)
+
+
+def _is_own(module: Any) -> bool:
+    """Whether a module is neither of a package with state in C nor of a library."""
+    return _package(module) not in NO_STATE and _package(module) not in LIBRARIES
 
 
 def _package(module: Any) -> str:

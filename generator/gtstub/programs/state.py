@@ -39,23 +39,23 @@ class State:
         self._parts: list[tuple[str, Callable[[], object]]] = []
         self._names: dict[str, None] = {}  # in functions
         self._modules: list[tuple[str, dict[str, Any], set[str]]] = []  # with the names that were looked up
-        seen: dict[int, Any] = {}  # Keeps what it has seen, so that no other object gets its number.
+        self._seen: dict[int, Any] = {}  # Kept, so that no other object gets its number and no weak reference ends.
         for function in functions:
-            self._look("" if is_a(function, _WITHOUT_SELF) else "self", function, seen)
+            self._look("" if is_a(function, _WITHOUT_SELF) else "self", function)
 
-    def _look(self, first: str, function: object, seen: dict[int, Any]) -> None:
+    def _look(self, first: str, function: object) -> None:
         waiting = deque[reachable.Member]([(first, function, None)])
         while waiting := waiting or deque(self._named()):  # the nearest first
             name, value, put_back = waiting.popleft()
             if put_back is not None:
                 self._parts.append((name, put_back))
-            if type(value) in reachable.SIMPLE or id(value) in seen:
+            if type(value) in reachable.SIMPLE or id(value) in self._seen:
                 continue
             name = name if len(name) < LONGEST_NAME else f"...{name[-LONGEST_NAME // 2 :]}"
-            if len(seen) == MOST_OBJECTS:
+            if len(self._seen) == MOST_OBJECTS:
                 _warn(f"beyond the nearest {MOST_OBJECTS} objects is neither compared nor put back")
                 break
-            seen[id(value)] = value
+            self._seen[id(value)] = value
             array = array_of(value)
             if array is not None:
                 self.arrays[f"{name} (array {len(self.arrays) + 1})" if name in self.arrays else name] = array
@@ -66,7 +66,7 @@ class State:
                 self._names |= dict.fromkeys(reachable.names(value.__code__))
             if is_entered and is_a(value, types.ModuleType):
                 self._modules.append((f"{name}.", reachable.attributes(value), set()))
-            if is_entered or (array is not None and array.dtype.kind == "O"):
+            if is_entered or (array is not None and array.dtype.hasobject):
                 waiting.extend(members(name, value))
 
     def _named(self) -> Iterator[reachable.Member]:
