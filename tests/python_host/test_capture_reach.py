@@ -315,16 +315,40 @@ def test_other_objects_with_the_memory_of_an_array(scale: _host.Program) -> None
 
 def test_an_array_that_the_method_resizes(program: Callable[[], None]) -> None:
     """Its elements cannot be put back, but all else is."""
-    level, history = Level(), np.zeros(1)
+    history, level = np.zeros(1), Level()
 
     def run() -> None:
         program()
-        level.count += 1
         history.resize(level.count + 1, refcheck=False)
+        level.change()
 
-    with pytest.raises(ValueError, match="could not broadcast"):
+    text = r"Step 'run' cannot be verified: array 'history' cannot be put back: ValueError: cannot resize"
+    with pytest.raises(CaptureError, match=text):
         gtstub.capture(run)
-    assert level.count == 1
+    assert (level.count, level.values.tolist()) == (1, [1.0])
+
+
+@pytest.mark.filterwarnings("ignore::gtstub.errors.CaptureWarning")
+@pytest.mark.parametrize("name", ["shape", "flag", "hard mask"])
+def test_arrays_that_are_more_than_elements(name: str, program: Callable[[], None]) -> None:
+    array = np.ma.array(np.zeros((2, 3)), mask=False, hard_mask=True) if name == "hard mask" else np.zeros((2, 3))
+    array.flags.writeable = name != "flag"
+
+    def run() -> None:
+        program()
+        array.flags.writeable = True
+        array[0, 1] += 1.0
+        if name == "shape":
+            array.resize(array.shape[::-1])
+        if name == "hard mask":
+            array[tuple(np.argwhere(~array.mask)[0])] = np.ma.masked
+        array.flags.writeable = name != "flag"
+
+    gtstub.capture(run)
+    assert array.shape == ((3, 2) if name == "shape" else (2, 3))
+    assert np.asarray(array).ravel().tolist() == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert array.flags.writeable == (name != "flag")
+    assert np.ma.getmaskarray(array).sum() == (name == "hard mask")
 
 
 class NotImported(types.ModuleType):

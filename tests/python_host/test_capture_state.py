@@ -371,6 +371,12 @@ def test_a_rank_whose_method_fails(call: int, counted: Counted) -> None:
     assert captured(counted, fail) == ("at the end" if call == 2 else "")
 
 
+def test_a_rank_with_an_array_that_is_resized(counted: Counted) -> None:
+    counted.more = np.zeros(1)
+    text = captured(counted, lambda: counted.more.resize(counted.counts[0], refcheck=False))
+    assert "array 'model.more' cannot be put back" in text
+
+
 def test_a_rank_without_numbers_that_can_change(counted: Counted) -> None:
     counted.now.flags.writeable = False
     counted.new = np.arange(5.0)

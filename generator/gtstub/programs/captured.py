@@ -118,18 +118,26 @@ class _Verification:
         self._state = State([method, step])  # The step has callbacks of its programs.
         self._around = _around(self._fields, self._state.arrays)
         self._before = [field.array.copy() for field in self._fields]
-        self._before_around = {name: array.copy() for name, array in self._around.items()}
+        around = [(f"array '{name}'", array, array.copy()) for name, array in self._around.items()]
+        fields = [(each.place, each.array, before) for each, before in zip(self._fields, self._before, strict=True)]
+        self._saved = [*around, *(each for each in fields if _is_writable(each[1]))]
+        self._fixed = [array for _, array, _ in around if not _is_writable(array)]
         self._hidden: list[str] = []
         self.lost = ""
         """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
-        try:
-            for name, before in self._before_around.items():
-                self._around[name][...] = before
-            _restore(self._fields, self._before)
-        finally:  # also if the method has resized an array in place
-            self._state.restore()
+        refusals = []
+        for place, array, before in self._saved:
+            try:
+                _put_back(array, before)
+            except Exception as error:  # The method has resized it in place.
+                refusals.append(f"{place} cannot be put back: {type(error).__name__}: {reason(error)}")
+        for array in self._fixed:
+            array.flags.writeable = False
+        self._state.restore()
+        if refusals:
+            raise CaptureError(f"Step '{self._step.__name__}' cannot be verified: {refusals[0]}")
 
     def compare(self) -> None:
         """Raises CaptureError if the step does not do what the method does from the values of now."""
@@ -246,10 +254,10 @@ class _Verification:
     def keep_pace(self, runs: int) -> None:
         """In a parallel run, does those runs of the method and the step, in turn, that this rank has left out."""
         while self._is_parallel and self._runs < runs:
-            self._begin(())
             self._runs += 1
-            with contextlib.suppress(Exception):  # The error is known that has ended the verification.
-                (self._method if self._runs % 2 else self._step)()
+            for each in (self.restore, self._method if self._runs % 2 else self._step):
+                with contextlib.suppress(Exception):  # The error is known that has ended the verification.
+                    each()
 
     def _begin(self, changed: Sequence[_Field]) -> None:
         """Gives all arrays the values of now, and slightly other ones to those of `changed`: always the same."""
@@ -336,8 +344,9 @@ def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[s
         if hasattr(owner, "dtype"):
             found.setdefault(f"that {field.place} is a section of", owner)
     made: dict[str, Any] = {}
-    for name, array in found.items():
-        if _is_writable(array) and array.size > 0 and layout(array) not in known:
+    for name, array in sorted(found.items(), key=lambda each: not _is_writable(each[1])):
+        can_be_written = _is_writable(array) or array.flags.owndata  # It may be read-only only between calls.
+        if can_be_written and array.size > 0 and layout(array) not in known:
             known.add(layout(array))
             made[name] = array
     return made
@@ -363,10 +372,12 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex | np.generic)
 
 
-def _restore(fields: Iterable[_Field], arrays: Iterable[Any]) -> None:
-    for field, array in zip(fields, arrays, strict=True):
-        if _is_writable(field.array):
-            field.array[...] = array
+def _put_back(array: Any, before: Any) -> None:
+    if not _is_writable(array):
+        array.flags.writeable = True
+    if array.shape != before.shape:
+        array.resize(before.shape)  # Refuses another size, because there are other references.
+    array[...] = before
 
 
 def _may_share(field: _Field, other: _Field) -> bool:
