@@ -46,6 +46,13 @@ int gts_refuse_extent(gts_program *self, const char *temporary, int32_t axis, in
                          temporary, self->stub->name, axis, text, size);
 }
 
+/* The table whose rows are an axis, if it was copied to base 0: the copy may lack changes of rows not used before. */
+static const gts_table *copied_rows(const gts_program *self, gts_leaf_axis each)
+{
+    const gts_table *const table = gts_table_of(&self->leaf[each.leaf]);
+    return each.axis == 0 && table->copy != NULL ? table : NULL;
+}
+
 int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
 {
     for (uint32_t i = 0; i < use->axis_count; ++i) {
@@ -53,6 +60,8 @@ int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int6
         const gts_array *const array = gts_array_of(self, each.leaf);
         if (lowest < array->origin[each.axis] || highest >= gts_stop(array, each.axis))
             return gts_refuse_indices(self, &self->stub->leaves[each.leaf], each.axis, array, lowest, highest);
+        if (copied_rows(self, each) != NULL && lowest <= highest)
+            gts_use_more(self, each.leaf, (gts_table_use){lowest, highest, UINT64_MAX});
     }
     return 0;
 }
@@ -66,6 +75,11 @@ void gts_find_common(const gts_program *self, const gts_use *uses, size_t count,
             const int32_t axis = uses[i].axes[k].axis;
             found.start = gts_max(found.start, array->origin[axis]);
             found.stop = gts_min(found.stop, gts_stop(array, axis));
+            const gts_table *const table = copied_rows(self, uses[i].axes[k]);
+            if (table != NULL) {
+                found.start = gts_max(found.start, table->used.first);
+                found.stop = table->is_new ? INT64_MIN : gts_min(found.stop, table->used.last + 1);
+            }
         }
         common[i] = found;
     }

@@ -226,11 +226,13 @@ static void read_rows(const gts_array *of_host, const gts_array *table, gts_tabl
     known->most = gts_max(known->most, found.most);
 }
 
-/* Reads what no call has used before, and keeps elements of all that calls have used. */
-static void use_more(gts_program *self, uint32_t index, gts_table_use use)
+void gts_use_more(gts_program *self, uint32_t index, gts_table_use use)
 {
     gts_leaf *const leaf = &self->leaf[index];
     gts_table *const known = gts_table_of(leaf);
+    const gts_axis *const rows = &self->stub->leaves[index].axes[0];
+    if (rows->used)
+        use = (gts_table_use){gts_min(use.first, rows->lowest), gts_max(use.last, rows->highest), UINT64_MAX};
     const gts_array *const of_host = self->knows_args ? gts_array_in(self->args, &self->stub->leaves[index]) : NULL;
     if (known->is_new)
         *known = (gts_table){.used = {use.first, use.last, 0},
@@ -267,7 +269,7 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
         return 0;
     gts_table *const known = gts_table_of(leaf);
     if (known->is_new || !gts_is_used(known, follow, first, last))
-        use_more(self, follow->table, use);
+        gts_use_more(self, follow->table, use);
     if (GTS_UNLIKELY(!known->is_checked)) {
         self->has_new_table = true;
         if (gts_doubts_base(self, leaf) && known->lowest > 0)

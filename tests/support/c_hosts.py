@@ -24,6 +24,8 @@ from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import (
     GATHER_PROGRAM,
     GATHER_SDFG,
+    MIXED_GATHER_PROGRAM,
+    MIXED_GATHER_SDFG,
     PART_GATHER_PROGRAM,
     PART_GATHER_SDFG,
     SMALL_PROGRAM,
@@ -63,6 +65,7 @@ PROGRAMS = (
     (GATHER_SDFG, GATHER_PROGRAM),
     (WIDE_GATHER_SDFG, WIDE_GATHER_PROGRAM),
     (PART_GATHER_SDFG, PART_GATHER_PROGRAM),
+    (MIXED_GATHER_SDFG, MIXED_GATHER_PROGRAM),
 )
 
 # Every stub exports a gts_descriptor, which is found through its own library only.

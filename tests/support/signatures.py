@@ -315,6 +315,41 @@ PART_GATHER_SDFG = sdfg(
 )
 
 
+# A program that uses elements of a table as indices that are checked in some rows of it, and as others in more rows.
+MIXED_GATHER_PROGRAM = program(
+    "mixed_gather",
+    dataclasses.replace(NEIGHBORS, max_neighbors=70),
+    dataclasses.replace(NEIGHBORS, name="always", max_neighbors=70),
+    x=field(VERTEX),
+    checked=scalar("int32"),
+    start=scalar("int32"),
+    stop=scalar("int32"),
+)
+
+MIXED_GATHER_SDFG = sdfg(
+    *(array(f"gt_conn_{each}", Axis(), Axis(size=70), dtype="int32") for each in ("E2V", "always")),
+    array("x", Axis(start=0, stride=1)),
+    *(symbol(f"__gt_conn_{each}_source_stride", (f"gt_conn_{each}", 0, "stride")) for each in ("E2V", "always")),
+    symbol("checked"),
+    symbol("start"),
+    symbol("stop"),
+    name="mixed_gather",
+    bounds=Bounds(
+        known=4,
+        claims=(
+            Claim((), (use("gt_conn_always", 0, "20", "49"),), ()),
+            Claim(
+                (Condition(value("0"), "<", value("checked")),),
+                (use("gt_conn_E2V", 0, "0", "checked - 1"),),
+                (follow("gt_conn_E2V", "checked - 1", "x"), follow("gt_conn_always", "9", "x")),
+            ),
+            Claim((Condition(value("start"), "<", value("stop")),), (use("gt_conn_E2V", 0, "start", "stop - 1"),), ()),
+        ),
+        unknown=(),
+    ),
+)
+
+
 # A program of DaCe itself: sizes are polynomials of symbols, of which the SDFG does not take T; L has 64 bits.
 SHAPES_PROGRAM = program(
     "shapes",

@@ -188,10 +188,10 @@ GTS_EXPORT uint64_t gts_int_ceil(uint64_t numerator, uint64_t divisor);
 GTS_EXPORT int gts_solve(gts_program *self, uint32_t leaf, int32_t axis, unsigned int property, uint64_t numerator,
                          uint64_t divisor, const char *symbol, const char *text, int64_t *value);
 
-/** Refuses the first array that lacks an index from `lowest` to `highest` of a use. */
+/** Refuses the first array that lacks an index of a use, or reads the rows of copied tables that no call has used. */
 GTS_EXPORT GTS_COLD int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
 
-/** Finds the indices that the arrays of each use have in common. */
+/** Finds the indices that the arrays of each use have in common: of copied tables, the rows that calls have used. */
 GTS_EXPORT void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common);
 
 /** Checks that all arrays of a use have the indices from `lowest` to `highest`. */
@@ -200,7 +200,9 @@ static inline int gts_check_indices(gts_program *self, const gts_use *use, const
 {
     if (GTS_LIKELY(lowest >= common->start) && GTS_LIKELY(highest < common->stop))
         return 0;
-    return gts_miss_indices(self, use, lowest, highest);
+    GTS_TRY(gts_miss_indices(self, use, lowest, highest));
+    gts_find_common(self, use, 1, (gts_indices *)(uintptr_t)common);
+    return 0;
 }
 
 /**
