@@ -392,9 +392,8 @@ def test_an_access_in_loops_reaches_from_the_least_to_the_greatest_index() -> No
 
 
 def test_the_elements_of_some_accesses_are_not_known() -> None:
-    i, of_i = BoundedLoop("i", read("a"), read("b - 1")), BoundedLoop("j", read("0"), read("2*i"))
+    i = BoundedLoop("i", read("a"), read("b - 1"))
     assert reached("i + min(0 - i, c)", "i + min(0 - i, c)", i) is None  # rises and falls
-    assert reached("j", "j", i, of_i) is None  # a loop whose end is a multiple of the variable of another
 
 
 def test_a_loop_may_end_at_the_variable_of_another_loop() -> None:
@@ -403,6 +402,14 @@ def test_a_loop_may_end_at_the_variable_of_another_loop() -> None:
     assert found == Claim((Condition(read("1"), "<", read("b")),), (Use("vn", 0, (read("2 - b"),), (read("0"),)),), ())
     # So may the elements of a round.
     assert reached("1", "i", i) == Claim(found.when, (Use("vn", 0, (read("1"),), (read("b - 1"),)),), ())
+
+
+def test_a_loop_may_end_at_a_multiple_of_the_variable_of_another_loop() -> None:
+    loops = BoundedLoop("i", read("a"), read("b - 1")), BoundedLoop("j", read("0"), read("2*i"))
+    found = reached("j", "j", *loops)
+    assert found is not None
+    given = [{"a": a, "b": b} for a in range(-3, 4) for b in range(-3, 5)]
+    check_reached(Reached("vn", loops, (), ((read("j"), read("j")),)), found, given)
 
 
 def check_reached(access: Reached, claim: Claim, values: Sequence[Mapping[str, int]]) -> None:

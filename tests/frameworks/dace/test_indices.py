@@ -298,3 +298,36 @@ def test_products_in_conditions() -> None:
     assert array.tolist() == [1.0, *[2.0] * 5]
     check_refused(as_many_as, "0 to 4", 1, 5)
     as_many_as(array, -3, 2)
+
+
+@gtstub.program
+@dace.program
+def from_half(a: dace.float64[10], n: dace.int64, m: dace.int64, k: dace.int64):
+    for i in range(n, m):
+        if 2 * i >= k:
+            a[i] = 1.0
+
+
+@gtstub.program
+@dace.program
+def up_to_half(a: dace.float64[10], n: dace.int64, m: dace.int64, k: dace.int64):
+    for i in range(n, m, -1):
+        if k - i > i - 1:
+            a[i + 3] = 1.0
+
+
+@pytest.mark.parametrize("program", [from_half, up_to_half])
+def test_a_number_of_times_the_variable_in_a_loop_from_an_argument(program: Any) -> None:
+    for n, m, k in np.random.default_rng(5).integers(-5, 14, (300, 3)).tolist():
+        if program is from_half:
+            expected = [i for i in range(n, m) if 2 * i >= k]
+        else:
+            expected = [i + 3 for i in range(n, m, -1) if k - i > i - 1]
+        memory = np.zeros(60)
+        if all(0 <= i < 10 for i in expected):
+            program(memory[20:30], n, m, k)
+            assert (np.flatnonzero(memory) - 20).tolist() == sorted(expected)
+        else:
+            with pytest.raises(ValueError, match="must have the indices"):
+                program(memory[20:30], n, m, k)
+            assert not memory.any()

@@ -102,6 +102,12 @@ TESTS = [
     "3*i > a + 1",
     "2*i == b",
     "i + j == a",
+    "2*j < b",
+    "2*j >= b - 3",
+    "3*j <= a + 1",
+    "3*j > b - 2*a",
+    "2*j == b",
+    "min(i, a) < b and 2*j != a",
 ]
 
 
@@ -119,8 +125,6 @@ def test_what_is_claimed_is_what_is_reached(test: str, is_true: bool) -> None:
 @pytest.mark.parametrize(
     "test",
     [
-        "2*j < b",
-        "min(i, a) < b and 2*j != a",
         "a*i < b",
         " and ".join(f"(i != {number})" for number in range(5)),
     ],

@@ -80,10 +80,10 @@ def narrowed(access: Access) -> Access | None:
                     lasts.append(only)
                 elif times == 1:
                     (firsts if factor > 0 else lasts).append(end + (1 if factor > 0 else -1))
-                elif factor > 0:  # These quotients may be greater than the true ones, but not if these are 0 or more.
-                    firsts.append(quotient(extremum("max", (end + times, Expression())), times))
+                elif factor > 0:
+                    firsts.append(_floor(end + times, times, loop))
                 else:
-                    lasts.append(quotient(extremum("max", (end + (times - 1), Expression())), times) - 1)
+                    lasts.append(_floor(end + (times - 1), times, loop) - 1)
         made = dataclasses.replace(loop, first=extremum("max", firsts), last=extremum("min", lasts))
         loops.insert(0, made)
         has_rounds = Condition(made.first, "<", made.last + 1)
@@ -105,12 +105,17 @@ def _has_limit(value: Expression, loops: Mapping[str, BoundedLoop]) -> bool:
 
 
 def _part(value: Expression, loop: BoundedLoop) -> Split | None:
-    """
-    The factor of a loop's variable in a value, and the rest; None if the value is of another form. If the factor is
-    neither 1 nor -1, the variable is not negative.
-    """
+    """The factor of a loop's variable in a value, and the rest; None if the value is of another form."""
     part = split(value, loop.variable)
-    if part is None or not part.factor.is_constant:
-        return None
-    is_natural = loop.first.is_constant and loop.first.constant >= 0
-    return part if is_natural or abs(part.factor.constant) == 1 else None
+    return part if part is not None and part.factor.is_constant else None
+
+
+def _floor(value: Expression, divisor: int, loop: BoundedLoop) -> Expression:
+    """
+    A quotient rounded down, of which C++ rounds a negative one up; 0 for a negative one if the variable of the loop is
+    not negative.
+    """
+    found = quotient(extremum("max", (value, Expression())), divisor)
+    if loop.first.is_constant and loop.first.constant >= 0:
+        return found
+    return found + quotient(extremum("min", (value - (divisor - 1), Expression())), divisor)
