@@ -41,6 +41,23 @@ def called(a: dace.float64[8]):
     a[:] = a + 1.0
 
 
+def thirds(a, k):
+    for i in range(7, -1, -1):
+        if i > 5:
+            a[i] = 1.0
+        elif i < 2:
+            a[i] = 2.0
+        else:
+            a[i] += k
+
+
+@dace.program
+def called_in_a_map(a: dace.float64[8], rows: dace.float64[3, 8]):
+    for j in dace.map[0:3]:
+        thirds(rows[j], j)
+    a[:] = rows[0] + rows[1] + rows[2]
+
+
 stub = gtstub.program(halves)
 
 
@@ -60,6 +77,15 @@ def test_results(program: Any) -> None:
         program.f(expected)
     gtstub.program(program)(a)
     assert a.tolist() == expected.tolist()
+
+
+def test_calls_in_a_map() -> None:
+    a, rows, expected = np.zeros(8), np.zeros((3, 8)), np.zeros((3, 8))
+    for j in range(3):
+        thirds(expected[j], j)
+    gtstub.program(called_in_a_map)(a, rows)
+    assert rows.tolist() == expected.tolist()
+    assert a.tolist() == expected.sum(axis=0).tolist()
 
 
 def test_automatic_optimisation() -> None:

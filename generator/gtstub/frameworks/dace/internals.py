@@ -140,7 +140,8 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
                 f" build folder, but gtstub builds each program from its source."
             )
     refresh(program)
-    with _nones(program, args, kwargs):
+    # Calls within a map are simplified by the setting alone.
+    with _nones(program, args, kwargs), config.set_temporary("optimizer", "automatic_simplification", value=False):
         sdfg = program._parse(args, dict(kwargs), simplify=False)
     is_safe = counts_up(sdfg)
     if config.Config.get_bool("optimizer", "automatic_simplification"):
