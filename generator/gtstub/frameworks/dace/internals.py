@@ -18,10 +18,11 @@ from dace.frontend.python import cached_program, parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
 from dace.sdfg.state import ConditionalBlock, LoopRegion
+from dace.sdfg.validation import InvalidSDFGError
 from dace.transformation.passes.analysis import loop_analysis
 from dace.transformation.passes.lift_trivial_if import LiftTrivialIf
 
-from gtstub.errors import SignatureError
+from gtstub.errors import CompilationError, SignatureError, reason
 from gtstub.frameworks.dace.call_arguments import may_be_none, says_none
 from gtstub.frameworks.dace.saved import load_nested
 
@@ -209,6 +210,19 @@ def expanded(sdfg: dace.SDFG) -> dace.SDFG:
     tasklets = (node for node, _ in copied.all_nodes_recursive() if isinstance(node, nodes.Tasklet))
     is_new = copied.arglist().keys() != sdfg.arglist().keys() or any(each.code_init.code for each in tasklets)
     return copied if is_new else sdfg
+
+
+def validate(sdfg: dace.SDFG) -> None:
+    """
+    Validates the SDFG of a program as SDFG.compile does in DaCe 2.0.0a10, before anything in it is lowered.
+
+    Raises CompilationError if DaCe refuses it.
+    """
+    sdfg.fill_scope_connectors()
+    try:
+        sdfg.validate()
+    except InvalidSDFGError as error:
+        raise CompilationError(f"Program '{sdfg.name}' cannot be compiled: DaCe refuses it: {error}") from error
 
 
 def compile_sdfg(sdfg: dace.SDFG, folder: Path) -> tuple[dace.SDFG, Path]:

@@ -29,7 +29,7 @@ from gtstub.frameworks.dace.changes import Change, Watch, change_of
 from gtstub.frameworks.dace.closures import Closure, Identical, closure_of
 from gtstub.frameworks.dace.conversions import Conversion
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
-from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh, type_name
+from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh, type_name, validate
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import Recorder, recording
@@ -183,6 +183,8 @@ class ParsedVariant:
         library = None if settings.build_checks() else self.library
 
         def publish() -> Entry:
+            if self.library is None:
+                validate(self.sdfg)
             return self.build.publish(
                 self.request,
                 self.sdfg,
