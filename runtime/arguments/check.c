@@ -135,6 +135,9 @@ int gts_check_shape_slowly(gts_program *self, uint32_t index, int32_t axis, unsi
     const gts_array *const array = gts_array_of(self, index);
     if (property == GTS_STRIDE && gts_is_any_stride(array, axis))
         return 0;
+    if (property == GTS_SIZE && (int64_t)expected < 0)
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "would have the negative size %s = %" PRId64 " on %s ('%s').",
+                          text, (int64_t)expected, gts_axis_text(self, axis).text, leaf->axes[axis].dim);
     return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must have %s %s = %" PRId64 " on %s ('%s'), not %" PRId64 ".",
                       property == GTS_SIZE ? "size" : "stride", text, (int64_t)expected, gts_axis_text(self, axis).text,
                       leaf->axes[axis].dim, property == GTS_SIZE ? array->shape[axis] : array->strides[axis]);

@@ -273,6 +273,18 @@ def test_what_is_no_data_is_named(a: Any) -> None:
         untyped(a, 3.0)
 
 
+class Count(int):
+    pass
+
+
+@pytest.mark.parametrize(
+    "a", [np.zeros(2, np.longdouble), np.zeros(2, "M8[s]"), np.array([None]), np.array(["1"]), ["1", "2"], Count(2)]
+)
+def test_types_that_dace_does_not_know_are_named(a: Any) -> None:
+    with pytest.raises(TypeError, match=r"^Argument 'a' of program 'untyped' is no data: DaCe has no type for <class "):
+        untyped(a, 3.0)
+
+
 def test_an_annotation_as_an_object() -> None:
     @gtstub.program
     @dace.program

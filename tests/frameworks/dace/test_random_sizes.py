@@ -52,7 +52,7 @@ def test_sizes_of_results(tmp_path: Path) -> None:
     calls.check_slots(results)
     calls.check_results(results)
     calls.call(q=float("nan"))
-    check_refused(calls, "'result_0'", "must have size N - 2 = -1 on axis 0", a=np.zeros(1))
+    check_refused(calls, "'result_0'", "would have the negative size N - 2 = -1 on axis 0", a=np.zeros(1))
     check_refused(calls, "'a'", "must have dtype 'float64', not 'int8'", a=np.zeros(7, np.int8))
 
 

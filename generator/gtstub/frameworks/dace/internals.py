@@ -59,16 +59,14 @@ def types_of(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, A
     refresh(program)
     try:
         descriptors, _, values, given = program._get_type_annotations(args, dict(kwargs))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, KeyError) as error:
         raise _with_name(program, args, kwargs, error) from error
     names = frozenset(name for name in (*given, *kwargs) if isinstance(name, str))
     parameters = program.signature.parameters.values()
     return Types(descriptors, values, names, frozenset(each.name for each in parameters if _is_typed(program, each)))
 
 
-def _with_name(
-    program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: TypeError | ValueError
-) -> TypeError | ValueError:
+def _with_name(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> Exception:
     """DaCe's error with the name of the argument that it is about."""
     parameters = [each for each in program.signature.parameters.values() if each.name != program.objname]
     given = {**{each.name: value for each, value in zip(parameters, args, strict=False)}, **kwargs}
@@ -77,6 +75,10 @@ def _with_name(
             data.create_datadescriptor(given[name])
         except (TypeError, ValueError) as own:
             return TypeError(f"Argument '{name}' of program '{program.f.__name__}' is no data: {own}")
+        except KeyError as own:
+            return TypeError(
+                f"Argument '{name}' of program '{program.f.__name__}' is no data: DaCe has no type for {reason(own)}."
+            )
     return error
 
 
