@@ -132,6 +132,9 @@ def imported() -> Level:
     return package.module.level
 
 
+SHADOWING = "antigravity"
+"""A module of the standard library that nothing else imports."""
+
 # Each makes a function that returns LEVEL.
 WAYS: dict[str, Callable[[], Reach]] = {
     "set": lambda: lambda holder={LEVEL}: next(iter(holder)),
@@ -165,6 +168,7 @@ WAYS: dict[str, Callable[[], Reach]] = {
     "method of a metaclass": of_metaclass,
     "wrapper of a library's function": lambda: functools.wraps(np.roll)(lambda: LEVEL),
     "wrapper of the standard library": lambda: enter,
+    "module with a name of the standard library": lambda: with_level(type("Holder", (), {"__module__": SHADOWING})()),
     "property": lambda: lambda holder=with_method(property(get)): holder.get_level,  # noqa: B008
     "object that can be called": lambda: with_method(get, "__call__"),
     "method of a list": lambda: lambda get=[LEVEL].pop: LEVEL if get is None else get.__self__[0],
@@ -191,6 +195,8 @@ def test_ways_to_an_object(way: str, program: Callable[[], None], monkeypatch: p
     monkeypatch.setitem(globals(), "LEVEL", level)
     monkeypatch.setitem(sys.modules, "package", PACKAGE)
     monkeypatch.setitem(sys.modules, "package.module", PACKAGE.module)
+    monkeypatch.setitem(sys.modules, SHADOWING, PACKAGE)
+    monkeypatch.setattr(PACKAGE, "__file__", __file__, raising=False)
     reach = WAYS[way]()
 
     def run() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import sysconfig
 import types
 import weakref
 from collections import OrderedDict, deque
@@ -211,4 +212,12 @@ def _is_own(module: Any) -> bool:
 
 
 def _package(module: Any) -> str:
-    return str(module).partition(".")[0]
+    """The package of a module, by its name; "" for one of the user with the name of one of the standard library."""
+    package = str(module).partition(".")[0]
+    return "" if package in sys.stdlib_module_names and _is_elsewhere(package) else package
+
+
+@functools.cache
+def _is_elsewhere(package: str) -> bool:
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return file is not None and not file.startswith((sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")))
