@@ -40,7 +40,8 @@ void gts_json_text(FILE *out, const char *text)
     (void)fputc('"', out);
 }
 
-void gts_json_float(FILE *out, double value, int digits)
+/* Writes a number with `digits` significant digits, or a text. */
+static void write_float(FILE *out, double value, int digits)
 {
     char text[32];
     if (isfinite(value)) {
@@ -64,7 +65,7 @@ void gts_json_value(FILE *out, gts_dtype dtype, const void *value)
         gts_json_value(out, part, (const char *)value + gts_dtype_size(part));
         (void)fputc(']', out);
     } else if (dtype >= GTS_FLOAT32)
-        gts_json_float(out, gts_element_float(dtype, value), dtype == GTS_FLOAT64 ? 17 : 9);
+        write_float(out, gts_element_float(dtype, value), dtype == GTS_FLOAT64 ? 17 : 9);
     else if (dtype == GTS_BOOL)
         (void)fputs(gts_element_integer(dtype, value) != 0 ? "true" : "false", out);
     else if (dtype == GTS_UINT64)

@@ -8,11 +8,8 @@
 /* Writes a text in quotes. Bytes that are not UTF-8 become U+FFFD. */
 void gts_json_text(FILE *out, const char *text);
 
-/* Writes a number with `digits` significant digits. Infinities and NaN become texts, as in a program signature. */
-void gts_json_float(FILE *out, double value, int digits);
-
 /*
- * Writes an element with enough digits that reading it gives the same value. A complex number is an array of its real and
- * its imaginary part.
+ * Writes an element with enough digits that reading it gives the same value. Infinities and NaN become texts, as in a
+ * program signature. A complex number is an array of its real and its imaginary part.
  */
 void gts_json_value(FILE *out, gts_dtype dtype, const void *value);

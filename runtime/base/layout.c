@@ -1,4 +1,4 @@
-/* Measures strided arrays, and packs and unpacks them. */
+/* Measures strided arrays, and copies and packs them. */
 #include "base/layout.h"
 
 #include <string.h>
@@ -79,33 +79,11 @@ void gts_copy(const gts_array *from, const gts_array *to)
     }
 }
 
-/* The same array in packed memory. */
-static gts_array packed_at(const gts_array *array, void *memory)
-{
-    gts_array packed = *array;
-    packed.data = memory;
-    for (int32_t axis = 0; axis < array->rank; ++axis)
-        packed.strides[axis] = axis == 0 ? 1 : packed.strides[axis - 1] * packed.shape[axis - 1];
-    return packed;
-}
-
 void gts_pack(const gts_array *array, void *packed)
 {
-    const gts_array to = packed_at(array, packed);
+    gts_array to = *array;
+    to.data = packed;
+    for (int32_t axis = 0; axis < array->rank; ++axis)
+        to.strides[axis] = axis == 0 ? 1 : to.strides[axis - 1] * to.shape[axis - 1];
     gts_copy(array, &to);
-}
-
-void gts_unpack(const gts_array *array, const void *packed)
-{
-    const gts_array from = packed_at(array, (void *)packed);
-    gts_copy(&from, array);
-}
-
-void gts_index_of(const gts_array *array, size_t element, int64_t index[GTS_MAX_RANK])
-{
-    for (int32_t i = 0; i < array->rank; ++i) {
-        const size_t size = (size_t)array->shape[i];
-        index[i] = array->origin[i] + (int64_t)(element % size);
-        element /= size;
-    }
 }

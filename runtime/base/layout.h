@@ -23,9 +23,5 @@ bool gts_find_range(const gts_array *array, gts_range *range);
 /* Copies all elements of an array to another one of the same type and sizes. */
 void gts_copy(const gts_array *from, const gts_array *to);
 
-/* Copy all elements of an array to packed memory, and back. */
+/* Copies all elements of an array to packed memory. */
 void gts_pack(const gts_array *array, void *packed);
-void gts_unpack(const gts_array *array, const void *packed);
-
-/* Computes the index in gt4py's index space of an element of a packed copy, whose offset is counted in elements. */
-void gts_index_of(const gts_array *array, size_t element, int64_t index[GTS_MAX_RANK]);

@@ -13,22 +13,13 @@ static const struct {
     const char *name;
     bool is_optional;
 } FUNCTIONS[] = {
-    FUNCTION(get_device_count, "GetDeviceCount"),
-    FUNCTION(get_device, "GetDevice"),
-    FUNCTION(get_last_error, "GetLastError"),
-    FUNCTION(get_error_name, "GetErrorName"),
-    FUNCTION(get_error_string, "GetErrorString"),
-    OPTIONAL(pointer_get_attributes, "PointerGetAttributes"),
-    FUNCTION(malloc, "Malloc"),
-    FUNCTION(free, "Free"),
-    FUNCTION(memcpy_async, "MemcpyAsync"),
-    FUNCTION(stream_synchronize, "StreamSynchronize"),
-    FUNCTION(stream_get_flags, "StreamGetFlags"),
-    OPTIONAL(stream_get_device, "StreamGetDevice"),
-    FUNCTION(stream_wait_event, "StreamWaitEvent"),
-    FUNCTION(stream_is_capturing, "StreamIsCapturing"),
-    FUNCTION(event_create, "EventCreateWithFlags"),
-    FUNCTION(event_record, "EventRecord"),
+    FUNCTION(get_device_count, "GetDeviceCount"),   FUNCTION(get_device, "GetDevice"),
+    FUNCTION(get_last_error, "GetLastError"),       FUNCTION(get_error_name, "GetErrorName"),
+    FUNCTION(get_error_string, "GetErrorString"),   OPTIONAL(pointer_get_attributes, "PointerGetAttributes"),
+    FUNCTION(memcpy_async, "MemcpyAsync"),          FUNCTION(stream_synchronize, "StreamSynchronize"),
+    FUNCTION(stream_get_flags, "StreamGetFlags"),   OPTIONAL(stream_get_device, "StreamGetDevice"),
+    FUNCTION(stream_wait_event, "StreamWaitEvent"), FUNCTION(stream_is_capturing, "StreamIsCapturing"),
+    FUNCTION(event_create, "EventCreateWithFlags"), FUNCTION(event_record, "EventRecord"),
     FUNCTION(event_destroy, "EventDestroy"),
 };
 

@@ -25,8 +25,6 @@ typedef struct gts_cuda {
     const char *(*get_error_name)(int error);
     const char *(*get_error_string)(int error);
     int (*pointer_get_attributes)(gts_pointer *attributes, const void *pointer); /* NULL for ROCm: another struct */
-    int (*malloc)(void **memory, size_t bytes);
-    int (*free)(void *memory);
     int (*memcpy_async)(void *to, const void *from, size_t bytes, int kind, void *stream);
     int (*stream_synchronize)(void *stream);
     int (*stream_get_flags)(void *stream, unsigned int *flags);

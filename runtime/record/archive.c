@@ -38,12 +38,6 @@ static bool fits(int length, size_t size)
     return false;
 }
 
-int gts_store_path(char *path, size_t size, const char *program, const char *leaf, unsigned int number)
-{
-    return number == 1 ? snprintf(path, size, "%s/%s_%s.dat", program, program, leaf)
-                       : snprintf(path, size, "%s/%s_%s@%u.dat", program, program, leaf, number);
-}
-
 static bool write_at(int file, const char *bytes, size_t size, off_t place)
 {
     while (size > 0) {
@@ -166,9 +160,11 @@ static bool has(int file, const char *bytes, size_t size, off_t place)
 
 int64_t gts_archive_put(gts_store *store, const char *program, const char *leaf, const void *value, size_t size)
 {
-    char name[PATH_MAX], path[PATH_MAX];
-    if (!fits(gts_store_path(name, sizeof name, program, leaf, store->number), sizeof name) ||
-        !fits(snprintf(path, sizeof path, "%s/%s", archive.path, name), sizeof path))
+    char number[16] = "", path[PATH_MAX];
+    if (store->number > 1)
+        (void)snprintf(number, sizeof number, "@%u", store->number);
+    if (!fits(snprintf(path, sizeof path, "%s/%s/%s_%s%s.dat", archive.path, program, program, leaf, number),
+              sizeof path))
         return -1;
     const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, GTS_FILE_MODE);
     if (file < 0)

@@ -23,9 +23,6 @@ typedef struct gts_store {
     int64_t last; /* offset of the last value in bytes; -1 if there is none */
 } gts_store;
 
-/* Writes the path of the file of a store, relative to the index, to `path`; returns what snprintf() returns. */
-int gts_store_path(char *path, size_t size, const char *program, const char *leaf, unsigned int number);
-
 /* Sets the directory of all recordings and creates it if need be; false with errno. Called once. */
 bool gts_archive_choose(const char *directory);
 

@@ -1,27 +1,29 @@
 """
-Recordings of C hosts: what is in them, what becomes of them when the process or the disk gives out, and that a host in
-C replays them. Read by gtstub's reader and, where it is installed, by serialbox.
+Recordings of C hosts: what is in them, what becomes of them when the process or the disk gives out, and that the calls
+can be repeated. Read by gtstub's reader and, where it is installed, by serialbox.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gtstub.recorded.archive import Archive, Call, archives, loaded_programs
 from gtstub.recorded.serialbox import write_serialbox_files
+from gtstub.toolchain.compiler import Toolchain
 from tests.support import target
-from tests.support.c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
-from tests.support.checkout import ROOT
+from tests.support.c_hosts import ENVIRONMENT, SOURCES, WHOLE, Build, address, plain, thread
+from tests.support.cli import run
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, on_gpu
-from tests.support.stubs import write_stub
-
-EXAMPLE = ROOT / "examples" / "replay" / "replay.c"
+from tests.support.stubs import build_stub, write_stub
 
 Model = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -30,12 +32,10 @@ Model = Callable[..., subprocess.CompletedProcess[str]]
 def model(build: Build) -> Model:
     """Runs record.c and records it into `recording`, which is removed first."""
     if not (build.folder / "record").exists():
-        sum_ = SOURCES / "sum.c"
-        build.compile("libsum.so", sum_, "-shared", "-lm")
-        build.compile("libspoiled.so", sum_, "-shared", "-DSPOIL=3", "-lm")
+        build.compile("libsum.so", SOURCES / "sum.c", "-shared", "-lm")
         build.executable(SOURCES / "record.c")
 
-    def run(
+    def record(
         work: str, *, into: str = "recording", stub: str = "./prog_stub.so", **settings: str
     ) -> subprocess.CompletedProcess[str]:
         shutil.rmtree(build.folder / into, ignore_errors=True)
@@ -49,7 +49,7 @@ def model(build: Build) -> Model:
             timeout=120,
         )
 
-    return run
+    return record
 
 
 def recorded(build: Build, model: Model, work: str, **settings: str) -> list[Archive]:
@@ -270,61 +270,55 @@ def test_threads_do_not_race(build: Build, model: Model) -> None:
     check_threads(build, model)
 
 
+@address
+def test_layouts(build: Build) -> None:
+    build.run("layout.c", stubs=[])
+
+
 # --- Replaying --------------------------------------------------------------------------------------------------------
 
 
-@address
-def test_distances_and_layouts(build: Build) -> None:
-    build.run("compare.c", stubs=[])
-
-
-@address
-def test_replays(build: Build, model: Model) -> None:
-    whole = the_one(recorded(build, model, "whole")).path
-    kept = build.folder / "of_whole"
-    shutil.rmtree(kept, ignore_errors=True)
-    whole.rename(kept)
+@pytest.mark.skipif(not target.IS_NATIVE, reason="another machine may round otherwise")
+@plain
+def test_replays(build: Build, model: Model, tmp_path: Path, toolchain: Toolchain) -> None:
     archive = the_one(recorded(build, model, "all ways")).path
-    build.run("replay.c", str(archive), str(kept), PROG[0], "./libsum.so", "./libspoiled.so", *WHOLE, stubs=[])
 
+    def replay(name: str, flags: Sequence[str], *options: str) -> tuple[int, list[dict[str, Any]]]:
+        folder = tmp_path / name
+        if not folder.exists():
+            build_stub(SMALL_SDFG, SMALL_PROGRAM, folder, toolchain)
+            library = folder / SMALL_SDFG.library
+            subprocess.run(["gcc", "-shared", "-fPIC", *flags, SOURCES / "sum.c", "-lm", "-o", library], check=True)
+        result = run("replay", str(archive), str(folder), "--compare", "--json", *options)
+        return result.exit_code, json.loads(result.stdout)["comparisons"]
 
-@address
-def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
-    archive = the_one(recorded(build, model, "all ways")).path
-    example = build.executable(EXAMPLE)
-
-    def replay(library: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        entry = build.folder / "entry_of_prog"
-        entry.mkdir(exist_ok=True)
-        shutil.copy(build.folder / "prog_stub.so", entry)
-        shutil.copy(build.folder / library, entry / "libprog.so")
-        return subprocess.run(
-            target.command(example, archive, entry, *arguments),
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    done = replay("libsum.so")
-    assert (done.returncode, done.stderr) == (0, "0 of 6 calls of 'prog' differ.\n")
-    done = replay("libspoiled.so")
-    assert (done.returncode, done.stderr) == (1, "4 of 6 calls of 'prog' differ.\n")
-    assert replay("libspoiled.so", "3").returncode == 0
-    done = subprocess.run(
-        target.command(example, "nowhere", archive), env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (
-        2,
-        "There is no recording at 'nowhere': 'recording.txt' cannot be read. A recording is the directory of one"
-        " process, as 'recording/host-1234'.\n",
-    )
-
-
-@address
-def test_an_example_without_python(build: Build, model: Model) -> None:
-    listing = ENVIRONMENT | {"LD_TRACE_LOADED_OBJECTS": "1"}  # as ldd does, which knows programs of this machine only
-    command = target.command(build.executable(EXAMPLE))
-    libraries = subprocess.run(command, env=listing, capture_output=True, text=True, check=True).stdout
-    assert "libgtstub" in libraries
-    assert "python" not in libraries
+    for more in ((), ("--step",)):
+        code, found = replay("same", (), *more)
+        assert (code, [one["call"] for one in found]) == (0, [1, 3, 4, 5, 6, 7])
+        assert all(one["worst"] is None for one in found)
+        code, found = replay("spoiled", ("-DSPOIL=3",), *more)
+        assert (code, [one["beyond"] for one in found]) == (1, [1, 1, 1, 1, 0, 0])
+        assert found[1] == {
+            "process": archive.name,
+            "program": "prog",
+            "call": 3,
+            "argument": "out",
+            "dtype": "float64",
+            "dims": ["K"],
+            "elements": 4,
+            "tolerance": 0,
+            "differ": 1,
+            "beyond": 1,
+            "worst": {
+                "index": [9],
+                "expected": 2.3,
+                "found": 2.3000000000000012,
+                "ulp": 3,
+                "absolute": 1.33227e-15,
+                "relative": 5.79247e-16,
+            },
+        }
+    code, found = replay("spoiled", (), "--ulp", "3")
+    assert (code, {one["tolerance"] for one in found}, sum(one["differ"] for one in found)) == (0, {3}, 4)
+    code, found = replay("spoiled", (), "--ulp", "3", "--ulp", "out=2")
+    assert (code, {one["tolerance"] for one in found}) == (1, {2})

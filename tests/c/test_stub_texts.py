@@ -223,7 +223,7 @@ def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
         f'#include "{header.name}"',
         f'#include "{header.name}"',
         '#include "gtstub/stub.h"',
-        '#include "gtstub/replay.h"',
+        '#include "gtstub/step.h"',
     )
     user.write_text("\n".join((*lines, f"auto *entry = &{header.name.removesuffix('_stub.h')}_call;\n")))
     compiles(compiler, "-std=c++17", user, folder=tmp_path)
@@ -231,7 +231,7 @@ def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["gtstub.h", "replay.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h", "callback.h", "complex.h"],
+    ["gtstub.h", "step.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h", "callback.h", "complex.h"],
 )
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:

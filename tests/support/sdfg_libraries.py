@@ -60,7 +60,6 @@ class Behaviour(ctypes.Structure):
         ("copies_to", ctypes.c_void_p),  # a program for a GPU copies to this address, unless it is NULL,
         ("copies_from", ctypes.c_void_p),  # from this one
         ("copies_bytes", ctypes.c_size_t),
-        ("copies_arrays", ctypes.c_bool),  # to its first argument, from its second one
     )
 
 
@@ -212,7 +211,6 @@ EXPORT struct {
     void *copies_to;
     const void *copies_from;
     size_t copies_bytes;
-    bool copies_arrays;
 } record_behaviour;
 
 static struct record *records;
@@ -296,14 +294,6 @@ def _store(count: int) -> str:
     return "\n".join(f"    memcpy(&values[{i}], &x{i}, sizeof x{i});" for i in range(count))
 
 
-_COPY_ARRAYS = """\
-    if (record_behaviour.copies_arrays) {
-        record_behaviour.copies_to = (void *)x0;
-        record_behaviour.copies_from = x1;
-    }
-"""
-
-
 def recording_source(signature: SdfgSignature) -> str:
     """The C text of the recording library."""
     name, init = signature.name, _init_arguments(signature)
@@ -318,7 +308,6 @@ def recording_source(signature: SdfgSignature) -> str:
             "storages": [workspace.storage for workspace in signature.workspaces],
         }
     )
-    has_two_arrays = sum(isinstance(argument, ArrayArgument) for argument in signature.arguments[:2]) == 2
     functions = [
         f"""\
 EXPORT const char *const record_layout = {json.dumps(layout)};
@@ -345,7 +334,7 @@ EXPORT int __dace_exit_{name}(void *handle)
 EXPORT void __program_{name}({_parameters(("void *handle",), signature.arguments)})
 {{
     run();
-{_COPY_ARRAYS if has_two_arrays else ""}    run_sdfg(handle);
+    run_sdfg(handle);
     uint64_t *const values = begin({FUNCTIONS.index("program")}, 0, handle, NULL);
     (void)values;
 {_store(len(signature.arguments))}

@@ -13,19 +13,35 @@ import pytest
 
 from gtstub.abi import ABI, MAX_RANK, POOLED_BYTES
 from gtstub.install import INCLUDE
-from gtstub.recorded.runtime import Array, Error
+from gtstub.recorded.runtime import CONNECTIVITY, CPU, FIELD, STATIC, Action, Array, Contract, Error, Opened, Stub
 from gtstub.signature.dtypes import DTYPES, NAMES, NUMBERS
 from gtstub.toolchain.compiler import Toolchain
 
-TYPES = {"gts_array": Array, "gts_error": Error}
+TYPES: dict[str, Any] = {
+    "gts_array": Array,
+    "gts_error": Error,
+    "gts_contract": Contract,
+    "gts_stub": Stub,
+    "gts_program": Opened,
+    "gts_action": Action,
+}
 """The structs that Python declares with ctypes."""
+
+CUT = {"gts_stub", "gts_program"}
+"""Those of which Python declares the beginning only."""
 
 BIT_FIELDS = {"dtype", "device"}
 """Members of gts_array without an address; C writes their values instead of their offsets."""
 
+FILLERS = {"others", "more", "counts", "rest"}
+"""They stand for members that Python does not read."""
+
+ENUMERATORS = {"GTS_FIELD": FIELD, "GTS_CONNECTIVITY": CONNECTIVITY, "GTS_STATIC": STATIC, "GTS_CPU": CPU}
+
 
 def offsets(name: str) -> list[str]:
-    return [field[0] for field in TYPES[name]._fields_ if field[0] not in BIT_FIELDS]
+    left_out = FILLERS | (BIT_FIELDS if name == "gts_array" else set())
+    return [field[0] for field in TYPES[name]._fields_ if field[0] not in left_out]
 
 
 def source() -> str:
@@ -33,6 +49,7 @@ def source() -> str:
     facts = {"abi": "GTS_ABI", "max_rank": "GTS_MAX_RANK", "pooled_bytes": "GTS_POOLED_BYTES"}
     for dtype in DTYPES:
         facts |= {f"{dtype} number": f"GTS_{dtype.upper()}", f"{dtype} size": f"sizeof({NAMES[dtype].c})"}
+    facts |= {name: name for name in ENUMERATORS}
     for name in TYPES:
         facts |= {f"{name} size": f"sizeof({name})"}
         facts |= {f"{name}.{member}": f"offsetof({name}, {member})" for member in offsets(name)}
@@ -45,6 +62,7 @@ def source() -> str:
 #include "gtstub/complex.h"
 #include "gtstub/gtstub.h"
 #include "gtstub/sdfg_memory.h"
+#include "gtstub/step.h"
 #include "gtstub/stub.h"
 
 int main(void)
@@ -84,10 +102,14 @@ def test_element_types(facts: dict[str, int], dtype: str) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_structs(facts: dict[str, int], name: str) -> None:
-    declared: Any = TYPES[name]
-    assert ctypes.sizeof(declared) == facts[f"{name} size"]
+    declared = TYPES[name]
+    assert name in CUT or ctypes.sizeof(declared) == facts[f"{name} size"]
     for member in offsets(name):
         assert getattr(declared, member).offset == facts[f"{name}.{member}"], member
+
+
+def test_enumerators(facts: dict[str, int]) -> None:
+    assert {name: facts[name] for name in ENUMERATORS} == ENUMERATORS
 
 
 def test_bit_fields(facts: dict[str, int]) -> None:

@@ -25,7 +25,7 @@ from gtstub.util.figure import refuse_undrawable
 from gtstub.util.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from gtstub.recorded.replay import Replay, Worst
+    from gtstub.recorded.replay import Worst
 
 MOST_ULP = 2**64 - 1
 
@@ -37,7 +37,6 @@ TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
 class Ways:
     """How calls are replayed. If a replay `is_checked`, an error names its call."""
 
-    wants_worst: bool
     is_checked: bool
     as_step: bool
 
@@ -129,7 +128,7 @@ def replay(
         opened = [_open(stack, name, backend, grid, build_checks) for name in programs]
         if as_step:
             _refuse_gt4py(opened)
-        ways = Ways(wants_worst=plot_file is not None, is_checked=bool(checks or checked), as_step=as_step)
+        ways = Ways(is_checked=bool(checks or checked), as_step=as_step)
         replayed, worst = _replay(found, opened, names, dict(tolerances), ways)
     if worst and plot_file is not None:
         from gtstub.recorded.plot import plot_worst
@@ -191,9 +190,9 @@ def _replay(
 ) -> tuple[dict[str, Any], list[Worst]]:
     """
     Replays the calls of the programs `names`, or of all programs if it is empty. Returns the report of the command
-    (docs/formats.md) and, on request, the field of each process that differs most.
+    (docs/formats.md), and the field of each process that differs most.
     """
-    from gtstub.recorded.replay import Replay
+    from gtstub.recorded.replay import Replay, replay_step
 
     programs_found = [program for archive in found for program in archive.programs]
     recorded = sorted({program.name for program in programs_found})
@@ -210,29 +209,29 @@ def _replay(
     with make_bar() as bar:
         task = bar.add_task("", total=sum(call.program.name in wanted for one in found for call in one.calls))
         for archive in found:
-            with Replay(archive, tolerances) as replay:
-                chosen = _choose(replay, programs, wanted)
-                step: list[tuple[int, Any]] = []
-                for index, call in enumerate(archive.calls):
-                    program, name = chosen.get(call.program.id), call.program.name
-                    if name not in wanted:
-                        continue
-                    bar.update(task, description=name)
-                    if program is None:
-                        left_out[name] = left_out.get(name, 0) + 1
-                    elif ways.as_step:
-                        step.append((index, program))
-                    else:
-                        with _naming(call, archive) if ways.is_checked else contextlib.nullcontext():
-                            program.replay(replay, index)
-                        calls += 1
-                    bar.advance(task)
-                if step:
-                    replay.step(step)
-                    calls += len(step)
-                if ways.wants_worst and (field := replay.worst()) is not None:
-                    worst.append(field)
-            comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
+            replay = Replay(archive, tolerances)
+            chosen = _choose(archive, programs, wanted)
+            step: list[tuple[Call, Any]] = []
+            for call in archive.calls:
+                program, name = chosen.get(call.program.id), call.program.name
+                if name not in wanted:
+                    continue
+                bar.update(task, description=name)
+                if program is None:
+                    left_out[name] = left_out.get(name, 0) + 1
+                elif ways.as_step:
+                    step.append((call, program))
+                else:
+                    with _naming(call, archive) if ways.is_checked else contextlib.nullcontext():
+                        program.replay(replay, call)
+                    calls += 1
+                bar.advance(task)
+            if step:
+                replay_step(replay, step)
+                calls += len(step)
+            if replay.worst is not None:
+                worst.append(replay.worst)
+            comparisons += [{"process": archive.path.name, **one} for one in replay.comparisons]
     if calls == 0:
         others = ", ".join(f"'{name}'" for name in left_out) or "none"
         raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {others}.")
@@ -240,21 +239,20 @@ def _replay(
     return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}, worst
 
 
-def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:
+def _choose(archive: Archive, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:
     """
     The program that replays each wanted recorded program, by the latter's name in the archive. A program with the
     signatures of the recorded one, which another build has as well, comes first. Otherwise it is a program with the
     same name that is not another recorded variant.
     """
-    calls = [(index, call.program) for index, call in enumerate(replay.archive.calls) if call.program.name in wanted]
-    firsts = {program: index for index, program in reversed(calls)}
-    same = {recorded: [one for one in programs if one.is_of(replay, index)] for recorded, index in firsts.items()}
+    recorded = {call.program.id: call.program for call in archive.calls if call.program.name in wanted}
+    same = {id_: [program for program in programs if program.is_of(one)] for id_, one in recorded.items()}
     variants = [program for found in same.values() for program in found]
     chosen = {}
-    for recorded, found in same.items():
-        candidates = found or [one for one in programs if one.name == recorded.name and one not in variants]
+    for id_, found in same.items():
+        candidates = found or [one for one in programs if one.name == recorded[id_].name and one not in variants]
         if len(candidates) > 1:
-            raise GtstubError(f"Several programs can replay the calls of '{recorded.id}': name only one of them.")
+            raise GtstubError(f"Several programs can replay the calls of '{id_}': name only one of them.")
         if candidates:
-            chosen[recorded.id] = candidates[0]
+            chosen[id_] = candidates[0]
     return chosen

@@ -8,8 +8,10 @@ Reading of recordings, which `runtime/record/recorder.c` writes. docs/record.md 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gtstub.abi import MAX_RANK
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.signature.dtypes import DTYPES
+from gtstub.signature.dtypes import DTYPES, NAMES
 from gtstub.util.regular import read_regular
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 INDEX = "recording.txt"
 LARGEST = 2**30
 """Bytes of the largest index that is read."""
+BLOCK = 2**14
+"""Elements that are compared at a time."""
 SCHEMA = "gtstub/recording/1"
 PROGRAMS = "programs.txt"
 INCOMPLETE = ".incomplete"
@@ -89,6 +93,20 @@ class Value:
         """The name of its file and of its serialbox field. Each shape of an argument has its own file and field."""
         return self.leaf.name if self.store == 1 else f"{self.leaf.name}@{self.store}"
 
+    @property
+    def size(self) -> int:
+        """Of all elements, in bytes."""
+        return math.prod(self.shape) * NAMES[self.leaf.dtype].size
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The bytes in its memory that it spans: the first one, and the one after the last."""
+        if 0 in self.shape:
+            return self.offset, self.offset
+        size = NAMES[self.leaf.dtype].size
+        reach = [(count - 1) * stride * size for count, stride in zip(self.shape, self.strides, strict=True)]
+        return self.offset + sum(min(0, one) for one in reach), self.offset + sum(max(0, one) for one in reach) + size
+
     def place(self, when: When) -> int | None:
         return self.before if when == "before" else self.after
 
@@ -118,18 +136,47 @@ class Archive:
         """A new array of shape `value.shape` in Fortran order. Its first element is at `value.origin`."""
         import numpy as np
 
+        file, place = self._find(call, value, when)
+        found = np.fromfile(file, value.leaf.dtype, math.prod(value.shape), offset=place)
+        return found.reshape(value.shape, order="F")
+
+    def blocks(self, call: Call, value: Value, when: When) -> Iterator[np.ndarray[Any, Any]]:
+        """All elements, the first axis fastest, in arrays that the cache of a CPU holds. The next one overwrites it."""
+        import numpy as np
+
+        file, place = self._find(call, value, when)
+        left, block = math.prod(value.shape), np.empty(BLOCK, value.leaf.dtype)
+        with file.open("rb") as stream:
+            stream.seek(place)
+            while left > 0:
+                part = block[:left]
+                stream.readinto(part.view("u1").data)
+                left -= part.size
+                yield part
+
+    def load_into(self, array: np.ndarray[Any, Any], call: Call, value: Value, when: When) -> None:
+        """Does the same, but writes the elements into an array of this type and shape."""
+        if not array.flags.f_contiguous:
+            array[...] = self.load(call, value, when)
+            return
+        file, place = self._find(call, value, when)
+        with file.open("rb") as stream:
+            stream.seek(place)
+            stream.readinto(array.reshape(-1, order="F").view("u1").data)
+
+    def _find(self, call: Call, value: Value, when: When) -> tuple[Path, int]:
+        """The file of a value, and the offset in it."""
         if (place := value.place(when)) is None:
             raise GtstubError(f"Argument '{value.leaf.path}' of program '{call.program.name}' is not written.")
-        file = self.path / call.program.id / f"{call.program.id}_{value.field}.dat"
-        count, dtype = math.prod(value.shape), np.dtype(value.leaf.dtype)
-        try:
-            is_long_enough = file.is_file() and place + count * dtype.itemsize <= file.stat().st_size
-        except OSError:  # The name is too long.
-            is_long_enough = False
-        if not is_long_enough:
-            raise SignatureError(f"'{file}' is no file, or is shorter than '{INDEX}' says.")
-        found = np.fromfile(file, dtype=dtype, count=count, offset=place)
-        return found.reshape(value.shape, order="F")
+        name = f"{call.program.id}/{call.program.id}_{value.field}.dat"
+        file = self.path / name
+        with contextlib.suppress(OSError):  # The name may be too long.
+            if file.is_file() and os.access(file, os.R_OK) and place + value.size <= file.stat().st_size:
+                return file, place
+        raise GtstubError(
+            f"Recording '{self.path}' lacks a value of argument '{value.leaf.path}' of program '{call.program.name}':"
+            f" '{name}' cannot be read, or is shorter than the index says."
+        )
 
 
 def archives(directory: Path) -> list[Archive]:
@@ -217,5 +264,9 @@ def _read_call(program: Program, number: int, lines: Iterator[str]) -> Call:
             raise ValueError(axes)
         shape = tuple(map(_number, axes[:rank]))
         origin, strides = (tuple(_number(axis, -(2**63)) for axis in axes[i * rank : (i + 1) * rank]) for i in (1, 2))
-        values.append(Value(leaf, store, before, None if after < 0 else after, memory, offset, shape, origin, strides))
+        value = Value(leaf, store, before, None if after < 0 else after, memory, offset, shape, origin, strides)
+        low, high = value.extent
+        if low < 0 or max(high, value.size, *map(sum, zip(origin, shape, strict=True))) >= 2**63:
+            raise ValueError(axes)  # It is outside its memory, or no address or index is so large.
+        values.append(value)
     return Call(program, number, tuple(values))

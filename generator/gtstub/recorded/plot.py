@@ -25,7 +25,10 @@ def plot_worst(worst: Sequence[Worst], path: Path) -> None:
     """
     import numpy as np
 
-    fields = [(ulp_distances(one.expected, one.found), one) for one in worst]
+    from gtstub.recorded.compare import APART, ulp_distances
+
+    found = [(ulp_distances(*map(np.atleast_1d, (one.expected, one.found))), one) for one in worst]
+    fields = [(np.where(distances == APART, np.inf, distances), one) for distances, one in found]
     distances, field = max(fields, key=lambda pair: float(pair[0].max()))
     value = field.value
     plane, steps = to_plane(distances)
@@ -49,9 +52,9 @@ def plot_worst(worst: Sequence[Worst], path: Path) -> None:
         if not dims[0]:
             axes.set_yticks([])
         count = int(np.count_nonzero(distances))
+        place = f"{value.leaf.path} of {field.call.program.name}, call {field.call.number} of {field.archive.path.name}"
         figure.suptitle(
-            f"{value.leaf.path} of {field.call.program.name}, call {field.call.number} of {field.process}: {count} of"
-            f" {distances.size} elements differ{collapsed(value.leaf.dims, steps)}",
+            f"{place}: {count} of {distances.size} elements differ{collapsed(value.leaf.dims, steps)}",
             fontsize=10,
         )
 
@@ -85,25 +88,3 @@ def to_plane(distances: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tup
     for axis, step in enumerate((rows, columns)):
         plane = np.maximum.reduceat(plane, range(0, plane.shape[axis], step), axis=axis)
     return plane, (rows, columns)
-
-
-def ulp_distances(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The distances of gts_distance() in the runtime, as float64; infinite for GTS_APART."""
-    import numpy as np
-
-    if a.dtype.kind == "c":
-        parts: np.ndarray[Any, Any] = np.maximum(ulp_distances(a.real, b.real), ulp_distances(a.imag, b.imag))
-        return parts
-    if a.dtype.kind != "f":
-        return np.where(a == b, 0.0, np.inf)
-    integer = np.dtype(f"i{a.dtype.itemsize}")
-
-    def places(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        bits = np.ascontiguousarray(values).view(integer).reshape(values.shape)
-        return np.where(bits < 0, np.iinfo(integer).min - bits, bits).astype(np.int64)
-
-    x, y = places(a), places(b)
-    with np.errstate(over="ignore"):  # distances of more than half the range still fit into uint64
-        apart = (np.maximum(x, y).view(np.uint64) - np.minimum(x, y).view(np.uint64)).astype(np.float64)
-    equal = (a == b) | (np.isnan(a) & np.isnan(b))
-    return np.where(equal, 0.0, np.where(np.isfinite(a) & np.isfinite(b), apart, np.inf))

@@ -1,6 +1,6 @@
 """
-The runtime library through ctypes: the functions of `gtstub/gtstub.h`, `gtstub/replay.h` and `gtstub/granule.h` that
-replays, granules and tests use.
+The runtime library through ctypes: the functions of `gtstub/gtstub.h`, `gtstub/step.h` and `gtstub/granule.h` that
+replays, granules and tests use, and how a stub describes its program.
 
 Handles are pointers. The caller releases them as the headers say.
 """
@@ -37,6 +37,61 @@ class Error(ctypes.Structure):
     _fields_ = (("kind", ctypes.c_int), ("message", ctypes.c_char * 1024))
 
 
+FIELD, CONNECTIVITY, STATIC = 1, 4, 5
+"""Of `gts_leaf_kind`."""
+
+CPU = 1
+"""GTS_CPU."""
+
+
+class Contract(ctypes.Structure):
+    """`gts_contract`."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("path", ctypes.c_char_p),
+        ("kind", ctypes.c_uint),
+        ("dtype", ctypes.c_uint),
+        ("device", ctypes.c_uint),
+        ("others", ctypes.c_uint * 3),
+        ("codomain", ctypes.c_char_p),
+        ("member", ctypes.c_size_t),
+        ("more", ctypes.c_size_t * 2),
+        ("value", ctypes.c_void_p),
+    )
+
+
+class Stub(ctypes.Structure):
+    """`gts_stub`, as far as `call`."""
+
+    _fields_ = (
+        ("abi", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("others", ctypes.c_void_p * 3),
+        ("program_digest", ctypes.c_char_p),
+        ("sdfg_digest", ctypes.c_char_p),
+        ("more", ctypes.c_void_p * 3),
+        ("leaf_count", ctypes.c_uint32),
+        ("leaves", ctypes.POINTER(Contract)),
+        ("counts", ctypes.c_void_p * 5),
+        ("args_size", ctypes.c_size_t),
+        ("rest", ctypes.c_void_p * 5),
+        ("call", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+    )
+
+
+class Opened(ctypes.Structure):
+    """The beginning of `gts_program`."""
+
+    _fields_ = (("others", ctypes.c_char * 64), ("stub", ctypes.POINTER(Stub)))
+
+
+class Action(ctypes.Structure):
+    """`gts_action`."""
+
+    _fields_ = (("call", ctypes.c_void_p), ("others", ctypes.c_void_p * 7))
+
+
 @functools.cache
 def runtime() -> ctypes.CDLL:
     """The library, with the argument and result types of its functions."""
@@ -47,14 +102,11 @@ def runtime() -> ctypes.CDLL:
         ("gts_close", None, (pointer,)),
         ("gts_name", text, (pointer,)),
         ("gts_last_error", ctypes.POINTER(Error), (pointer,)),
-        ("gts_replay_open", ctypes.c_int, (text, pointer)),
-        ("gts_replay_is_of", ctypes.c_bool, (pointer, size, pointer)),
-        ("gts_replay_tolerate", ctypes.c_int, (pointer, text, ctypes.c_uint64)),
-        ("gts_replay_call", ctypes.c_int, (pointer, size, pointer)),
-        ("gts_replay_step", ctypes.c_int, (pointer, ctypes.POINTER(size), ctypes.POINTER(pointer), size)),
-        ("gts_replay_compare", ctypes.c_int, (pointer, size, text, ctypes.POINTER(Array))),
-        ("gts_replay_worst", pointer, (pointer, ctypes.POINTER(size), ctypes.POINTER(text))),
-        ("gts_replay_close", pointer, (pointer,)),
+        ("gts_bind", ctypes.c_int, (pointer, pointer, pointer)),
+        ("gts_unbind", None, (pointer,)),
+        ("gts_step_new", ctypes.c_int, (text, pointer, size, pointer)),
+        ("gts_step_run", ctypes.c_int, (pointer,)),
+        ("gts_step_free", ctypes.c_int, (pointer,)),
         ("gts_granule_array", ctypes.c_int, (pointer, text, ctypes.POINTER(Array))),
         ("gts_granule_swap", ctypes.c_int, (pointer, text, text)),
         ("gts_granule_close", None, (pointer,)),
@@ -67,8 +119,3 @@ def runtime() -> ctypes.CDLL:
 def refusal(program: ctypes.c_void_p | None = None) -> GtstubError:
     """The last error of a program, or of this thread if there is none, as an exception to raise."""
     return GtstubError(runtime().gts_last_error(program).contents.message.decode(errors="replace"))
-
-
-def free(memory: int) -> None:
-    """Frees memory that the runtime has allocated."""
-    ctypes.CDLL(None).free(ctypes.c_void_p(memory))

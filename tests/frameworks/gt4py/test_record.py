@@ -1,4 +1,4 @@
-"""gt4py programs are recorded as Python calls them, and made again: by their stubs, from C, and by gt4py itself."""
+"""gt4py programs are recorded as Python calls them, and made again: by their stubs and by gt4py itself."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from click.testing import CliRunner, Result
 from gtstub.backends.choice import EMBEDDED
 from gtstub.cli.app import main
 from gtstub.frameworks.gt4py.replay import GtProgram
-from gtstub.install import INCLUDE, RUNTIME
 from gtstub.recorded.archive import INDEX, Archive, archives
 from tests.support.checkout import ROOT
 from tests.support.gt4py_programs import CASES, Case
-
-EXAMPLE = ROOT / "examples" / "replay" / "replay.c"
 
 RECORDED = (
     "named_collections",
@@ -98,16 +95,6 @@ def test_stubs_make_the_same_again(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith(f"{2 * len(RECORDED)} calls replayed. Of ")
     assert " 0 differ by more than the tolerance, 0 by less.\n" in result.stdout
-
-
-def test_a_host_in_c_makes_the_same_again(folder: Path, tmp_path: Path) -> None:
-    host = tmp_path / "replay"
-    runtime = (f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}")
-    subprocess.run(["cc", "-std=c11", f"-I{INCLUDE}", EXAMPLE, *runtime, "-o", host], check=True)
-    for entry in entries(folder):
-        done = subprocess.run([host, archive_of(folder).path, entry], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.startswith("0 of 2 calls of ")
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -20,14 +21,15 @@ from gtstub.cache.key import make_key
 from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache
 from gtstub.cli.app import main
-from gtstub.errors import SignatureError
-from gtstub.recorded.archive import archives, read
-from gtstub.recorded.plot import MOST_CELLS, collapsed, ticks, to_plane, ulp_distances
+from gtstub.errors import GtstubError, SignatureError
+from gtstub.recorded.archive import Call, Leaf, Program, Value, archives, read
+from gtstub.recorded.compare import APART, compare, ulp_distances
+from gtstub.recorded.plot import MOST_CELLS, collapsed, ticks, to_plane
 from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain.compiler import Toolchain
-from tests.support.sdfg_libraries import build_recording_library
-from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
+from tests.support.sdfg_libraries import Recorder, build_recording_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG, on_gpu, sdfg
 from tests.support.stubs import build_stub
 
 INDEX = """\
@@ -102,7 +104,25 @@ def test_an_index_that_ends_anywhere_has_its_whole_calls(recording: Path) -> Non
 
 @pytest.mark.parametrize(
     ("found", "other"),
-    [("recording/1", "recording/2"), ("leaf", "left"), ("call\tprog", "call\tnobody"), ("value\t1", "value\tx")],
+    [
+        ("recording/1", "recording/2"),
+        ("float64", "float63"),
+        ("field", "fields"),
+        ("leaf", "left"),
+        ("call\tprog", "call\tnobody"),
+        ("call\tprog\t1", "call\tprog\t0"),
+        ("value\t1", "value\tx"),
+        ("value\t1\t0\t-1\t0\t0\t3", "value\t1\t0\t-1\t0\t0\t-3"),
+        ("value\t1\t0\t-1\t0\t0\t3", "value\t1\t0\t-1\t9\t0\t3"),
+        ("value\t1\t0\t-1\t0\t0\t3\t0\t1", "value\t1\t0\t-1\t0\t0\t3\t0\t-1"),  # before its memory
+        ("value\t1\t0\t-1\t0\t0\t3\t0\t1", f"value\t1\t0\t-1\t0\t0\t3\t0\t{2**61}"),
+        ("value\t1\t0\t-1\t0\t0\t3\t0\t1", f"value\t1\t0\t-1\t0\t0\t3\t{2**63 - 3}\t1"),
+        ("value\t1\t0\t-1\t0\t0\t3", f"value\t1\t0\t-1\t0\t0\t{2**62}"),
+        ("program\tprog", "program\t../prog"),
+        ("leaf\tx\t", "leaf\t../x\t"),
+        ("\t0\t1\tK", "\t0\t7\tK"),
+        ("scalar\tfloat64\t0\t0\n", "scalar\tfloat64\t0\t1\tK\n"),  # which has no element, or several
+    ],
 )
 def test_an_index_that_is_wrong_is_refused(recording: Path, found: str, other: str) -> None:
     index = recording / "host-1" / "recording.txt"
@@ -114,13 +134,27 @@ def test_an_index_that_is_wrong_is_refused(recording: Path, found: str, other: s
     assert (result.exit_code, result.stderr) == (3, f"{refusal.value}\n")
 
 
-def test_values_that_are_cut_off_are_refused(recording: Path) -> None:
+def test_values_that_are_missing_are_refused(recording: Path, entry: Path) -> None:
     file = recording / "host-1" / "prog" / "prog_out.dat"
     os.truncate(file, 50)
     (archive,) = archives(recording)
     call = archive.calls[0]
-    with pytest.raises(SignatureError, match="is shorter than"):
+    said = (
+        f"Recording '{archive.path}' lacks a value of argument '{{0}}' of program 'prog': 'prog/prog_{{0}}.dat' cannot"
+    )
+    said += " be read, or is shorter than the index says."
+    with pytest.raises(GtstubError, match=re.escape(said.format("out"))):
         archive.load(call, call.values[2], "after")
+    result = run("replay", recording, entry, "--compare")
+    assert (result.exit_code, result.stderr) == (1, f"{said.format('out')}\n")
+    file.with_name("prog_x.dat").unlink()
+    os.mkfifo(file.with_name("prog_x.dat"))
+    result = run("replay", recording, entry)
+    assert (result.exit_code, result.stderr) == (1, f"{said.format('x')}\n")
+    (archive.path / "recording.txt").unlink()
+    os.mkfifo(archive.path / "recording.txt")
+    assert run("replay", recording, entry).stderr.endswith("Not a regular file.\n")
+    assert run("replay", archive.path, entry).stderr == f"There is no recording in '{archive.path}'.\n"
 
 
 # --- gtstub record ----------------------------------------------------------------------------------------------------
@@ -396,6 +430,65 @@ def test_what_cannot_be_replayed_is_refused(recording: Path, entry: Path, tmp_pa
         assert refusal(recording, entry) == (1, message)
 
 
+WHOLE = """\
+gtstub/recording/1
+program	whole	whole	{digest}	{digest}	8
+leaf	vn	vn	field	float64	0	2	Edge	K
+leaf	x_0	x[0]	field	float64	0	1	K
+leaf	x_1_0	x[1][0]	scalar	int32	0	0
+leaf	x_1_1	x[1][1]	zero_dim_field	float32	0	0
+leaf	flag	flag	scalar	bool	0	0
+leaf	out_0	out[0]	field	float64	1	2	Edge	K
+leaf	out_1	out[1]	field	float64	1	2	Edge	K
+leaf	gt_conn_E2V	E2V	connectivity	int32	0	2	Edge	E2V	Vertex	0
+call	whole	1
+value	1	0	-1	0	0	3	4	0	0	1	8
+value	1	0	-1	1	0	4	0	1
+value	1	0	-1	2	0
+value	1	0	-1	3	0
+value	1	0	-1	4	0
+value	1	0	0	5	72	3	4	0	-2	1	-3
+value	1	0	0	0	8	3	4	0	0	1	8
+value	1	0	-1	7	0	3	2	0	0	1	3
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("--step",)])
+def test_layouts_are_as_recorded(
+    more: tuple[str, ...], tmp_path: Path, toolchain: Toolchain, capfd: pytest.CaptureFixture[str]
+) -> None:
+    archive, folder = tmp_path / "host-1", tmp_path / "entry"
+    (archive / "whole").mkdir(parents=True)
+    (archive / "recording.txt").write_text(WHOLE.format(digest="0" * 64))
+    field = np.add.outer(np.arange(3.0), 10 * np.arange(4.0))
+    values = {"vn": field, "x_0": field[0], "x_1_0": np.int32(7), "x_1_1": np.float32(0.5), "flag": np.bool_(True)}
+    values |= {"out_0": -field, "out_1": field + 1, "gt_conn_E2V": np.full((3, 2), 5, np.int32)}  # no index is 0
+    for name, value in values.items():
+        (archive / "whole" / f"whole_{name}.dat").write_bytes(value.tobytes("F"))
+    build_stub(WHOLE_SDFG, WHOLE_PROGRAM, folder, toolchain)
+    recorder = Recorder(build_recording_library(WHOLE_SDFG, folder))
+    result = run("replay", tmp_path, folder, "--compare", *more)
+    assert (result.exit_code, result.stderr, capfd.readouterr().err) == (0, "", "")
+    assert result.stdout == "1 call replayed. Of 2 results, 0 differ by more than the tolerance, 0 by less.\n"
+    (slots,) = recorder.calls()
+    strides = [slots[f"__{name}_stride"] for name in ("vn_K", "out_0_K", "out_1_K", "gt_conn_E2V_neighbor")]
+    assert strides == [8, -3, 8, 3]
+    assert (slots["__nk"], slots["__out_0_K_range_0"], slots["__out_0_K_range_1"]) == (4, -2, 2)
+    assert (slots["x_1_0"], slots["x_1_1"], slots["flag"]) == (7, 0.5, True)
+    assert slots["out_1"] == slots["vn"] + 8
+
+
+def test_a_program_for_a_gpu_is_refused(recording: Path, tmp_path: Path, toolchain: Toolchain) -> None:
+    folder, on_device = tmp_path / "gpu", on_gpu(SMALL_SDFG)
+    build_stub(on_device, SMALL_PROGRAM, folder, toolchain)
+    build_recording_library(on_device, folder)
+    result = run("replay", recording, folder)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Program 'prog' takes arrays on a GPU, where calls are not replayed: give one for a CPU.\n",
+    )
+
+
 def test_a_plot_shows_where_the_worst_field_differs(recording: Path, entry: Path, tmp_path: Path) -> None:
     plot = tmp_path / "worst.svg"
     result = run("replay", recording, entry, "--plot", plot)
@@ -448,17 +541,113 @@ def test_a_scale_of_a_plot_has_whole_numbers() -> None:
     assert ticks(2.0**63) == [10.0**power for power in range(0, 19, 2)]
 
 
-def test_distances_of_a_plot_are_those_of_the_runtime() -> None:
-    floats = np.array([0.0, -0.0, 1.0, -1.0, 4e-324, -4e-324, 1.7976931348623157e308, np.inf, -np.inf, np.nan])
-    with np.errstate(over="ignore"):
-        neighbors = np.nextafter(floats, np.inf)
-    assert ulp_distances(floats[:6], neighbors[:6]).tolist() == [1] * 6
-    assert ulp_distances(floats[6:], neighbors[6:]).tolist() == [np.inf, 0, np.inf, 0]
-    assert ulp_distances(floats[:1], floats[1:2]).tolist() == [0]
-    assert ulp_distances(np.array(-1.0), np.array(1.0)) == 2 * 1023 * 2.0**52
-    single = np.array([1.0, -1e-40], np.float32)
-    assert ulp_distances(single, np.nextafter(single, np.float32(-9))).tolist() == [1, 1]
-    assert ulp_distances(np.array([1, 2]), np.array([1, 3])).tolist() == [0, np.inf]
+# --- Distances --------------------------------------------------------------------------------------------------------
+
+
+def distance(a: object, b: object, dtype: str = "float64") -> int:
+    x, y = np.array([a], dtype), np.array([b], dtype)
+    found = ulp_distances(x, y)
+    assert ulp_distances(y, x) == found
+    return int(found[0])
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, -1.0, 1e300, -1e-300, 4e-324, 1.0 - 2.0**-53, -(2.0**-1022)])
+def test_neighbors_are_one_apart(number: float) -> None:
+    above, below = np.nextafter(number, np.inf), np.nextafter(number, -np.inf)
+    assert (distance(number, above), distance(below, number), distance(below, above)) == (1, 1, 2)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.float32(number)
+        assert distance(narrow, np.nextafter(narrow, np.float32(-np.inf)), "float32") == (
+            1 if np.isfinite(narrow) else APART
+        )
+
+
+def test_distances() -> None:
+    assert distance(1.0, 2.0) == 2**52
+    assert distance(1.0, 2.0, "float32") == 2**23
+    assert distance(-4e-324, 4e-324) == 2
+    assert distance(-1.7976931348623157e308, 1.7976931348623157e308) == 2 * 0x7FEFFFFFFFFFFFFF
+    half = [np.uint16(bits).view(np.float16) for bits in (0x3C00, 0x3C01, 1, 0x8001, 0x7C00, 0x7E00)]
+    found = [distance(*pair, "float16") for pair in zip(half[::2], half[1::2], strict=True)]
+    assert (found, distance(half[0], half[4], "float16")) == ([1, 2, APART], APART)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_has_no_neighbors(dtype: str) -> None:
+    assert distance(0.0, -0.0, dtype) == 0
+    assert distance(np.nan, -np.nan, dtype) == 0
+    assert distance(np.inf, np.inf, dtype) == 0
+    for a, b in ((np.nan, 1.0), (np.inf, np.finfo(dtype).max), (np.inf, -np.inf), (np.nan, np.inf)):
+        assert distance(a, b, dtype) == APART
+
+
+def test_everything_else_is_equal_or_not() -> None:
+    assert (distance(1, 1, "int32"), distance(1, 2, "int32"), distance(1, 2**64 - 1, "uint64")) == (0, APART, APART)
+    truth = np.array([1, 0xFF, 0], np.uint8).view(np.bool_)
+    assert ulp_distances(truth[:2], truth[1:]).tolist() == [0, APART]
+
+
+def test_of_complex_numbers_the_part_counts_that_differs_more() -> None:
+    one = np.nextafter(1.0, 2.0)
+    assert distance(1 + 2j, one + 2j, "complex128") == 1
+    assert distance(1 + 2j, complex(one, 2 + 2.0**-49), "complex128") == 4
+    assert distance(complex(np.nan, 2), 1 + 2j, "complex128") == APART
+    assert distance(complex(np.nan, 2), complex(-np.nan, 2), "complex128") == 0
+    assert distance(complex(-0.0, 1), 1j, "complex64") == 0
+
+
+def compared(expected: np.ndarray[Any, Any], found: np.ndarray[Any, Any], tolerance: int = 0) -> dict[str, Any]:
+    dtype, shape = str(expected.dtype), expected.shape
+    leaf = Leaf("a", "a", "field", dtype, True, ("I", "K")[: len(shape)])
+    value = Value(leaf, 1, 0, 0, 0, 0, shape, (-2, 10)[: len(shape)], (1,) * len(shape))
+    return compare(
+        Call(Program("p", "p", "", "", (leaf,)), 1, (value,)), value, [expected.ravel("F")], found, tolerance
+    )
+
+
+def test_comparisons_find_the_worst() -> None:
+    expected = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    found = expected.copy()
+    assert compared(expected, found)["worst"] is None
+    found[1] = np.nextafter(2, 3)
+    found[3] = np.nextafter(np.nextafter(4, 5), 5)
+    found[4] = np.nextafter(np.nextafter(5, 4), 4)
+    result = compared(expected, found, 1)
+    assert (result["differ"], result["beyond"], result["worst"]["index"], result["worst"]["ulp"]) == (3, 2, [1], 2)
+    found[4] = np.nan
+    result = compared(expected, found, APART)
+    assert (result["differ"], result["beyond"]) == (3, 1)
+    assert result["worst"] == {
+        "index": [2],
+        "expected": 5,
+        "found": "nan",
+        "ulp": None,
+        "absolute": "nan",
+        "relative": "nan",
+    }
+    assert compared(np.array([0]), np.array([3]), APART)["worst"] == {
+        "index": [-2],
+        "expected": 0,
+        "found": 3,
+        "ulp": None,
+        "absolute": 3,
+        "relative": None,
+    }
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_first_axis_is_the_fastest(order: Literal["C", "F"]) -> None:
+    expected = np.ones((3, 4), np.float32, "F")
+    found = np.array(expected, order=order)
+    found[0, 2] = found[1, 1] = 0.1
+    worst = compared(expected, found)["worst"]
+    assert (worst["index"], worst["expected"], worst["found"]) == ([-1, 11], 1, 0.100000001)
+
+
+def test_numbers_without_axes_are_compared() -> None:
+    for dtype in ("float64", "complex64", "int8", "bool"):
+        a, b = np.zeros((), dtype), np.ones((), dtype)
+        assert (compared(a, a)["differ"], compared(a, b)["differ"], compared(a, b)["worst"]["index"]) == (0, 1, [])
 
 
 # --- Progress ---------------------------------------------------------------------------------------------------------

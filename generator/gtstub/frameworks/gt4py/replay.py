@@ -18,8 +18,9 @@ from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import make_connectivity, make_field
 from gtstub.frameworks.resolve import offset_provider, resolve
-from gtstub.recorded.archive import Archive, Call, Value
-from gtstub.recorded.replay import Replay
+from gtstub.recorded.archive import Call, Program, Value
+from gtstub.recorded.compare import AnyArray
+from gtstub.recorded.replay import Replay, lay_out
 from gtstub.toolchain.arch import arch
 
 
@@ -43,54 +44,28 @@ class GtProgram:
             backend = make_chosen_backend(choice, types=self._types)
         self._call = program.with_backend(backend)
 
-    def is_of(self, _replay: Replay, _index: int) -> bool:
+    def is_of(self, _recorded: Program) -> bool:
         """Always false, because recordings are of stubs."""
         return False
 
-    def replay(self, replay: Replay, index: int) -> int:
+    def replay(self, replay: Replay, call: Call) -> int:
         """Replays one call; returns the number of fields that differ by more than the tolerance."""
-        call = replay.archive.calls[index]
-        arrays = _lay_out(replay.archive, call)
+        arrays = lay_out(replay.archive, call)
         arguments = _Arguments(call, arrays, self._types)
         provider = {**self._grid, **arguments.connectivities()}
         try:
             self._call(**arguments.values(), offset_provider=provider)
         except Exception as error:  # gt4py's errors have no common base.
             raise GtstubError(f"gt4py cannot run '{self.name}' on '{self._tag}': {str(error).rstrip('.')}.") from error
-        written = [value for value in call.values if value.after is not None]
-        return sum(replay.compare(index, value.leaf.path, arrays[value.leaf.path]) for value in written)
-
-
-def _lay_out(archive: Archive, call: Call) -> dict[str, np.ndarray[Any, Any]]:
-    """All arguments by path, in new memory with the recorded strides and overlaps."""
-    ends: dict[int, int] = {}
-    for value in call.values:
-        ends[value.memory] = max(ends.get(value.memory, 0), _end(value))
-    memories = {memory: np.zeros(end, np.uint8) for memory, end in ends.items()}
-    arrays = {}
-    for value in call.values:
-        dtype = np.dtype(value.leaf.dtype)
-        strides = [stride * dtype.itemsize for stride in value.strides]
-        array: np.ndarray[Any, Any] = np.ndarray(value.shape, dtype, memories[value.memory].data, value.offset, strides)
-        array[...] = archive.load(call, value, "before")
-        arrays[value.leaf.path] = array
-    return arrays
-
-
-def _end(value: Value) -> int:
-    """The end of a value in its memory, in bytes."""
-    reach = sum(max(0, (size - 1) * stride) for size, stride in zip(value.shape, value.strides, strict=True))
-    return value.offset + (reach + 1) * np.dtype(value.leaf.dtype).itemsize
+        return replay.compare(call, arrays)
 
 
 class _Arguments:
     """The arguments for gt4py of one recorded call."""
 
-    def __init__(
-        self, call: Call, arrays: Mapping[str, np.ndarray[Any, Any]], types: Mapping[str, ts.TypeSpec]
-    ) -> None:
+    def __init__(self, call: Call, arrays: Sequence[AnyArray], types: Mapping[str, ts.TypeSpec]) -> None:
         self._leaves = {value.leaf.path: value for value in call.values}
-        self._arrays = arrays
+        self._arrays = {value.leaf.path: array for value, array in zip(call.values, arrays, strict=True)}
         self._types = types
         self._ranges: dict[str, tuple[int, int]] = {}
         for value in call.values:
