@@ -15,6 +15,7 @@ import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from gtstub.errors import ConfigError, GtstubError, TrustError
@@ -22,6 +23,9 @@ from gtstub.util.atomic import WRITABLE_BY_OTHERS
 from gtstub.util.regular import opened, read_opened
 
 ASKED = "gtstub.check_trust"
+
+MARKER = ".gtstub-cache"
+"""The file by which the runtime knows the root of a cache: it checks all directories from there down to an entry."""
 
 
 def check_directory(directory: int, path: Path) -> None:
@@ -39,13 +43,13 @@ def check_directory(directory: int, path: Path) -> None:
         raise _refusal(error, path) from None
 
 
-def check_file(file: int, directory: int, path: Path, name: str) -> None:
-    """Does the same for the file with this name in a directory; the numbers are descriptors of both."""
+def check_file(file: int, path: Path, name: str) -> None:
+    """Does the same for the file with this name in the directory `path`, of which `file` is a descriptor."""
     from gtstub import _host
 
     sys.audit(ASKED, f"{path}/{name}")
     try:
-        _host.trust_file(file, directory, os.fsencode(f"{path}/{name}"))
+        _host.trust_file(file, os.fsencode(f"{path}/{name}"))
     except (RuntimeError, ValueError) as error:
         raise _refusal(error, path) from None
 
@@ -56,6 +60,17 @@ def check_root(root: Path) -> None:
         check_directory(directory, root)
 
 
+def mark_root(root: Path) -> None:
+    """
+    Makes the marker of a cache in its root if it is missing. First checks the root as `check_root` does, so that a
+    directory such as /tmp gets none.
+    """
+    if not (root / MARKER).exists():
+        check_root(root)
+        with suppress(OSError):  # Another process was faster, or this user can write only in a subdirectory.
+            (root / MARKER).touch(0o644, exist_ok=False)
+
+
 def read_trusted(file: Path, most: int) -> bytes:
     """
     The contents of a regular file of at most `most` bytes. Raises TrustError as `check_file` for the file and its
@@ -64,7 +79,7 @@ def read_trusted(file: Path, most: int) -> bytes:
     with opened(file.parent) as directory:
         check_directory(directory, file.parent)
         with opened(file, directory) as descriptor:
-            check_file(descriptor, directory, file.parent, file.name)
+            check_file(descriptor, file.parent, file.name)
             return read_opened(descriptor, most, file)
 
 

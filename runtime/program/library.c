@@ -159,7 +159,7 @@ static void *open_trusted(const char *given, const char *path, const gts_file *f
         (void)refuse(given, strerror(errno));
     else if (!is_in(directory, name, file))
         (void)refuse(given, replaced);
-    else if (gts_trust_place(directory, parent, &is_exposed) == 0 && gts_trust_file(*descriptor, directory, path) == 0)
+    else if (gts_trust_directory(directory, parent, &is_exposed) == 0 && gts_trust_file(*descriptor, path) == 0)
         handle = open_path(given, path, is_exposed, descriptor);
     if (directory >= 0)
         (void)close(directory);

@@ -5,30 +5,18 @@
 #pragma once
 
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/error.h"
-
-/* ---- trust.c --------------------------------------------------------------------------------------------------- */
-
-/*
- * Does what gts_trust_directory() does. *is_exposed says whether others can rename a directory above those that were
- * checked, so that a path through it may lead elsewhere at any time.
- */
-int gts_trust_place(int directory, const char *path, bool *is_exposed);
-
-/* ---- trusted.c ------------------------------------------------------------------------------------------------- */
 
 /* Reads GTSTUB_TRUST if it has changed. Returns 0, or -1 after setting gts_own_error if it is malformed. */
 int gts_trusted_read(void);
 
 /* What an element of GTSTUB_TRUST names. */
-typedef enum gts_trusted_kind { GTS_TRUSTED_USER, GTS_TRUSTED_GROUP, GTS_TRUSTED_LAYER } gts_trusted_kind;
+typedef enum gts_trusted_kind { GTS_TRUSTED_USER, GTS_TRUSTED_GROUP } gts_trusted_kind;
 
-/* Whether GTSTUB_TRUST names a user or a group, or a directory as a layer. */
+/* Whether GTSTUB_TRUST names a user or a group. */
 bool gts_trusted_has(gts_trusted_kind kind, id_t id);
-bool gts_trusted_has_layer(const struct stat *directory);
 
 /* Whether a group is the one of this user alone: it has the user's name, and no other member. */
 bool gts_trusted_is_private(gid_t group);

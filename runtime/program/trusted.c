@@ -1,9 +1,10 @@
-/* GTSTUB_TRUST: users, groups and layers whose files this user runs. */
+/* GTSTUB_TRUST: users and groups whose files this user runs. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,6 @@
 #include "base/lock.h"
 #include "program/trust.h"
 
-#define VARIABLE "GTSTUB_TRUST"
-
 #define USERS "/etc/passwd"
 
 #define LEAST_ENTRY_SIZE ((size_t)1 << 10) /* bytes of what the system knows of a user or a group with its members */
@@ -23,34 +22,23 @@
 /* One element of the setting. */
 typedef struct trusted {
     gts_trusted_kind kind;
-    id_t id;          /* of a user or a group */
-    const char *path; /* of a layer, in `copy` */
+    id_t id;
 } trusted;
 
+/* A setting that was read. It is never freed, and is added by one store: a thread may fork while another one adds it. */
 typedef struct setting {
-    char *text; /* as it was read; NULL while nothing of it is known */
-    char *copy; /* the same, cut into its elements */
-    trusted *elements;
+    const struct setting *next;
+    const char *text;
     size_t count;
+    trusted elements[];
 } setting;
 
 GTS_LOCK(lock) /* of all that follows */
-static setting known;
+static const setting *settings;
 
-/* The private group of a user, as it was found. */
-static bool is_known;
-static uid_t known_user;
-static bool has_private_group;
-static gid_t private_group;
-
-/*
- * Keeps the order of what comes before and after. A thread may fork while another one changes what the lock protects; the
- * child takes the lock then, and must find nothing that is half changed.
- */
-static void end_change(void)
-{
-    __asm__ volatile("" ::: "memory");
-}
+/* A user, and in the lower half the private group, or NONE: in one word, because a thread may fork at any time. */
+#define NONE UINT32_MAX
+static uint64_t known_group = UINT64_MAX;
 
 /* ---- Users and groups ------------------------------------------------------------------------------------------ */
 
@@ -129,38 +117,33 @@ static bool is_of_others(gid_t group, uid_t user)
     return is_found || !is_own;
 }
 
-/* Finds the group that has the name of the user and no other member. The caller holds the lock. */
-static void find_private_group(uid_t user)
+/* The group that has the name of the user and no other member, or NONE. */
+static gid_t find_private_group(uid_t user)
 {
-    is_known = false;
-    end_change();
-    bool is_found = false;
     lookup self = {.id = user};
+    gid_t found = NONE;
     char *const of_user = find(GTS_TRUSTED_USER, &self);
     self.id = of_user == NULL ? 0 : self.user.pw_gid;
     char *const of_group = of_user == NULL ? NULL : find(GTS_TRUSTED_GROUP, &self);
     if (of_group != NULL) {
-        is_found = strcmp(self.group.gr_name, self.user.pw_name) == 0;
-        for (char **member = self.group.gr_mem; is_found && *member != NULL; ++member)
-            is_found = strcmp(*member, self.user.pw_name) == 0;
-        is_found = is_found && !is_of_others(self.group.gr_gid, user);
-        private_group = self.group.gr_gid;
+        bool is_alone = strcmp(self.group.gr_name, self.user.pw_name) == 0;
+        for (char **member = self.group.gr_mem; is_alone && *member != NULL; ++member)
+            is_alone = strcmp(*member, self.user.pw_name) == 0;
+        if (is_alone && !is_of_others(self.group.gr_gid, user))
+            found = self.group.gr_gid;
     }
     free(of_group);
     free(of_user);
-    has_private_group = is_found;
-    known_user = user;
-    end_change();
-    is_known = true;
+    return found;
 }
 
 bool gts_trusted_is_private(gid_t group)
 {
     (void)pthread_mutex_lock(&lock);
     const uid_t user = geteuid();
-    if (!is_known || known_user != user)
-        find_private_group(user);
-    const bool is_private = has_private_group && private_group == group;
+    if (known_group >> 32 != user)
+        known_group = (uint64_t)user << 32 | find_private_group(user);
+    const bool is_private = (gid_t)known_group == group && group != NONE;
     (void)pthread_mutex_unlock(&lock);
     return is_private;
 }
@@ -173,7 +156,7 @@ static GTS_COLD int refuse(const char *element, const char *reason)
 }
 
 /* The text after "<prefix>=", or NULL. */
-static char *after(char *element, const char *prefix)
+static const char *after(const char *element, const char *prefix)
 {
     const size_t length = strlen(prefix);
     return strncmp(element, prefix, length) == 0 && element[length] == '=' ? element + length + 1 : NULL;
@@ -191,17 +174,12 @@ static bool read_number(const char *value, id_t *id)
     return errno == 0 && *end == '\0' && number < (id_t)-1;
 }
 
-static int read_element(char *element, trusted *self)
+static int read_element(const char *element, trusted *self)
 {
-    const char *const user = after(element, "user"), *const group = after(element, "group");
-    if (user == NULL && group == NULL) {
-        const char *const path = after(element, "layer");
-        *self = (trusted){.kind = GTS_TRUSTED_LAYER, .path = path};
-        if (path == NULL)
-            return refuse(element, "is not user=NAME, group=NAME or layer=DIRECTORY");
-        return *path == '/' ? 0 : refuse(element, "is not an absolute path");
-    }
-    lookup lookup = {.name = user != NULL ? user : group};
+    const char *const user = after(element, "user");
+    lookup lookup = {.name = user != NULL ? user : after(element, "group")};
+    if (lookup.name == NULL)
+        return refuse(element, "is not user=NAME or group=NAME");
     *self = (trusted){.kind = user != NULL ? GTS_TRUSTED_USER : GTS_TRUSTED_GROUP};
     if (read_number(lookup.name, &self->id))
         return 0;
@@ -214,57 +192,49 @@ static int read_element(char *element, trusted *self)
     return 0;
 }
 
-static void release(setting *self)
-{
-    free(self->text);
-    free(self->copy);
-    free(self->elements);
-}
-
-/* Reads a text into an empty setting. */
-static int read_text(setting *self, const char *given)
-{
-    self->text = strdup(given);
-    self->copy = strdup(given);
-    self->elements = calloc(strlen(given) + 1, sizeof *self->elements); /* more than it can have */
-    if (self->text == NULL || self->copy == NULL || self->elements == NULL)
-        return refuse(given, "cannot be read: out of memory");
-    int status = 0;
-    char *rest = NULL;
-    for (char *element = strtok_r(self->copy, ":", &rest); element != NULL && status == 0;
-         element = strtok_r(NULL, ":", &rest))
-        status = read_element(element, &self->elements[self->count++]);
-    return status;
-}
-
-/* Reads the setting anew. If it is refused, the next load reads it again. The caller holds the lock. */
+/* Reads a setting, and adds it. If it is refused, the next load reads it again. The caller holds the lock. */
 static int read_setting(const char *given)
 {
-    setting old = known, new = {0};
-    known.text = NULL; /* a process that is forked from here on reads the setting again */
-    end_change();
-    known = new;
-    end_change();
-    release(&old);
-    const int status = read_text(&new, given);
+    setting *const self = calloc(1, sizeof *self + strlen(given) * sizeof *self->elements); /* more than it can have */
+    char *const text = strdup(given), *const copy = strdup(given), *rest = NULL;
+    int status = 0;
+    if (self == NULL || text == NULL || copy == NULL)
+        status = refuse(given, "cannot be read: out of memory");
+    for (char *each = status == 0 ? strtok_r(copy, ":", &rest) : NULL; each != NULL && status == 0;
+         each = strtok_r(NULL, ":", &rest))
+        status = read_element(each, &self->elements[self->count++]);
+    free(copy);
     if (status != 0) {
-        release(&new);
+        free(text);
+        free(self);
         return status;
     }
-    known.copy = new.copy;
-    known.elements = new.elements;
-    known.count = new.count;
-    end_change();
-    known.text = new.text;
+    self->text = text;
+    self->next = settings;
+    settings = self;
     return 0;
+}
+
+static const char *given_setting(void)
+{
+    const char *const set = getenv("GTSTUB_TRUST");
+    return set == NULL ? "" : set;
+}
+
+/* The caller holds the lock. */
+static const setting *find_setting(const char *given)
+{
+    const setting *self = settings;
+    while (self != NULL && strcmp(self->text, given) != 0)
+        self = self->next;
+    return self;
 }
 
 int gts_trusted_read(void)
 {
-    const char *const set = getenv(VARIABLE);
-    const char *const given = set == NULL ? "" : set;
+    const char *const given = given_setting();
     (void)pthread_mutex_lock(&lock);
-    const int status = known.text != NULL && strcmp(known.text, given) == 0 ? 0 : read_setting(given);
+    const int status = find_setting(given) != NULL ? 0 : read_setting(given);
     (void)pthread_mutex_unlock(&lock);
     return status;
 }
@@ -272,22 +242,10 @@ int gts_trusted_read(void)
 bool gts_trusted_has(gts_trusted_kind kind, id_t id)
 {
     (void)pthread_mutex_lock(&lock);
+    const setting *const self = find_setting(given_setting());
     bool is_found = false;
-    for (size_t i = 0; i < known.count && !is_found; ++i)
-        is_found = known.elements[i].kind == kind && known.elements[i].id == id;
-    (void)pthread_mutex_unlock(&lock);
-    return is_found;
-}
-
-bool gts_trusted_has_layer(const struct stat *directory)
-{
-    (void)pthread_mutex_lock(&lock);
-    bool is_found = false;
-    for (size_t i = 0; i < known.count && !is_found; ++i) {
-        struct stat layer;
-        is_found = known.elements[i].kind == GTS_TRUSTED_LAYER && stat(known.elements[i].path, &layer) == 0 &&
-                   layer.st_dev == directory->st_dev && layer.st_ino == directory->st_ino;
-    }
+    for (size_t i = 0; self != NULL && i < self->count && !is_found; ++i)
+        is_found = self->elements[i].kind == kind && self->elements[i].id == id;
     (void)pthread_mutex_unlock(&lock);
     return is_found;
 }

@@ -45,18 +45,17 @@ static PyObject *trust_directory(PyObject *Py_UNUSED(module), PyObject *args)
 {
     int directory;
     const char *path;
+    bool is_exposed;
     return PyArg_ParseTuple(args, "iy:trust_directory", &directory, &path)
-               ? gts_py_answer(gts_trust_directory(directory, path))
+               ? gts_py_answer(gts_trust_directory(directory, path, &is_exposed))
                : NULL;
 }
 
 static PyObject *trust_file(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    int file, directory;
+    int file;
     const char *path;
-    return PyArg_ParseTuple(args, "iiy:trust_file", &file, &directory, &path)
-               ? gts_py_answer(gts_trust_file(file, directory, path))
-               : NULL;
+    return PyArg_ParseTuple(args, "iy:trust_file", &file, &path) ? gts_py_answer(gts_trust_file(file, path)) : NULL;
 }
 
 static PyObject *trusts_group(PyObject *Py_UNUSED(module), PyObject *group)
@@ -85,8 +84,7 @@ static PyMethodDef FUNCTIONS[] = {
     {"trust_directory", trust_directory, METH_VARARGS,
      "trust_directory(directory, path, /)\n--\n\nRaises RuntimeError for a directory of libraries that others could "
      "have written: a descriptor, and its path as bytes."},
-    {"trust_file", trust_file, METH_VARARGS,
-     "trust_file(file, directory, path, /)\n--\n\nThe same for a file in a directory, both of them descriptors."},
+    {"trust_file", trust_file, METH_VARARGS, "trust_file(file, path, /)\n--\n\nThe same for a file alone."},
     {"trusts_group", trusts_group, METH_O, "trusts_group(group, /)\n--\n\nWhether what a group can write is trusted."},
     {"begin_profile", gts_py_begin_profile, METH_NOARGS,
      "begin_profile()\n--\n\nBegins to time all calls of programs; returns the profile for end_profile()."},

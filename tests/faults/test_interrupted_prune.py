@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.cache.store import Cache
+from gtstub.trust import MARKER
 from tests.faults import invariants
 from tests.faults.builder import build, key_of
 from tests.faults.workshop import Ended, Workshop, environment
@@ -57,7 +58,7 @@ def test_entry_that_was_used_meanwhile_stays(workshop: Workshop, tmp_path: Path,
         build(cache, workshop.parts, 1, None)  # which tidies up
         assert cache.find(key_of(0)) is not None, (number, calls)
         assert (root / key_of(0)).stat().st_ino == inode
-        assert not list(root.glob(".*"))
+        assert [path.name for path in root.glob(".*")] == [MARKER]
 
 
 def test_prune_that_was_killed_can_be_done_again(workshop: Workshop, tmp_path: Path) -> None:
@@ -70,4 +71,4 @@ def test_prune_that_was_killed_can_be_done_again(workshop: Workshop, tmp_path: P
         invariants.check_entries(cache.root)
     else:
         pytest.fail("It never ended.")
-    assert not list(cache.root.iterdir())
+    assert [path.name for path in cache.root.iterdir()] == [MARKER]

@@ -33,12 +33,13 @@ def byte_code_directory() -> Path | None:
     """
     if all(map(_has_byte_code, PACKAGES)):
         return None
-    directory = open_cache().root / BYTE_CODE / _name()
+    root = open_cache().root
+    directory = root / BYTE_CODE / _name()
     try:
         make_directory(directory.parent, exist_ok=True)
         directory.mkdir(0o700, exist_ok=True)
-        check_root(directory.parent)
-        check_root(directory)
+        for each in (root, directory.parent, directory):
+            check_root(each)
         if directory.stat().st_uid != os.geteuid() or directory.stat().st_mode & 0o077:
             return None
         os.utime(directory)

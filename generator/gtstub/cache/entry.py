@@ -150,7 +150,7 @@ class Entry(NamedTuple):
                 try:
                     with opened(self.path / name, directory) as file:
                         if for_calls:
-                            check_file(file, directory, self.path, name)
+                            check_file(file, self.path, name)
                         states[name] = os.fstat(file)
                         is_same = not is_needed or File.of(file) == expected
                 except OSError as error:
@@ -164,7 +164,7 @@ class Entry(NamedTuple):
     def _check_manifest(self, directory: int) -> None:
         try:
             with opened(self.manifest_file, directory) as file:
-                check_file(file, directory, self.path, manifests.FILE)
+                check_file(file, self.path, manifests.FILE)
         except OSError:
             pass  # Reading it says why.
 
@@ -184,7 +184,7 @@ class Entry(NamedTuple):
             for name in sorted(os.listdir(directory)):  # noqa: PTH208  of a descriptor
                 try:
                     with opened(Path(name), directory) as file:
-                        check_file(file, directory, self.path, name)
+                        check_file(file, self.path, name)
                 except OSError as error:
                     raise self.unreadable(name, error) from None
 

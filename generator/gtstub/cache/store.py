@@ -27,7 +27,7 @@ from gtstub.cache.entry import Entry, entries_in, unsupported
 from gtstub.cache.key import Difference, differences, short_name
 from gtstub.cache.manifest import File, Manifest
 from gtstub.errors import CacheError, TrustError, unwritable
-from gtstub.trust import check_root, make_directory, restrict
+from gtstub.trust import check_root, make_directory, mark_root, restrict
 from gtstub.util.regular import opened
 
 
@@ -57,6 +57,12 @@ class Cache:
     @property
     def layers(self) -> tuple[Path, ...]:
         return (self.root, *self.shared)
+
+    @property
+    def _top(self) -> Path:
+        """The directory that has the marker: not the subdirectory of a code path."""
+        top = settings.cache_dir()[0].absolute()
+        return top if self.root.is_relative_to(top) else self.root
 
     def find(self, key: str) -> Entry | None:
         """
@@ -114,6 +120,7 @@ class Cache:
         path = self.root / building_name(key)
         try:
             make_directory(self.root, exist_ok=True)
+            mark_root(self._top)
             check_root(self.root)
             make_directory(path, 0o700)  # Nobody else can open what is being built, whatever the umask is.
         except OSError as error:

@@ -65,14 +65,15 @@ GTS_EXPORT int gts_load_verified(const char *stub_path, const char *library_path
  * the root of the cache down to it, must belong to this user or to root, and must be writable by nobody else, except
  * for those whom GTSTUB_TRUST names. gts_load() and gts_open() do this themselves.
  *
- * @param directory  a descriptor of the directory
- * @param path       its path, for the message
+ * @param directory   a descriptor of the directory
+ * @param path        its path, for the message
+ * @param is_exposed  whether others can rename it or a directory above it, so that its path may lead elsewhere later
  * @return 0, or -1 with the error in gts_last_error(NULL)
  */
-GTS_EXPORT int gts_trust_directory(int directory, const char *path);
+GTS_EXPORT int gts_trust_directory(int directory, const char *path, bool *is_exposed);
 
-/** Does the same for a file in a directory, of both of which it takes a descriptor; `path` is the path of the file. */
-GTS_EXPORT int gts_trust_file(int file, int directory, const char *path);
+/** Does the same for a file alone: takes its descriptor and its path. */
+GTS_EXPORT int gts_trust_file(int file, const char *path);
 
 /** Whether what a group can write is trusted: GTSTUB_TRUST names it, or this user is its only member. */
 GTS_EXPORT bool gts_trusts_group(unsigned int group);

@@ -72,6 +72,9 @@ def test_without_a_cache_that_can_be_written_there_is_none(tmp_path: Path, witho
 
 
 def test_a_directory_that_others_could_have_written_is_not_used(tmp_path: Path, without: dict[str, str]) -> None:
+    """Nor one in a cache that they can write: Python reads the files by their paths."""
     directory = Path(run(tmp_path, **without)[0])
-    directory.chmod(0o777)
-    assert run(tmp_path, **without)[:2] == [without["PYTHONPYCACHEPREFIX"], "False"]
+    for path in (directory, directory.parent, tmp_path / "cache"):
+        path.chmod(0o777)
+        assert run(tmp_path, **without)[:2] == [without["PYTHONPYCACHEPREFIX"], "False"]
+        path.chmod(0o700)

@@ -19,6 +19,7 @@ from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache
 from gtstub.errors import CompilationError, ConfigError
 from gtstub.ranks import Ranks
+from gtstub.trust import MARKER
 from tests.support.signatures import SMALL_SDFG
 
 KEY = "prog-0123"
@@ -212,7 +213,7 @@ def test_nothing_is_left_of_claims(cache: Cache, submit: Submitter) -> None:
     build.result(PATIENCE)
     submit._pool.shutdown()
     assert list((cache.root / claims.DIRECTORY).iterdir()) == []
-    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", KEY]
+    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", MARKER, KEY]
 
 
 def test_builder_elsewhere_is_not_waited_for(cache: Cache, submit: Submitter) -> None:

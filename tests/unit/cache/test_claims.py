@@ -25,6 +25,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.process import Process, this_process
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError, ConfigError
+from gtstub.trust import MARKER
 from tests.support.entries import publish
 
 KEY = "prog-0123"
@@ -233,7 +234,7 @@ def test_builder_that_was_stopped_and_overtaken_ends_well(tmp_path: Path, monkey
     assert stopped.wait() == 0
     stopped.communicate()
     assert artifact.path.stat().st_ino == inode
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".claims", "builds", "go", KEY]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".claims", MARKER, "builds", "go", KEY]
     assert list((tmp_path / ".claims").iterdir()) == []
 
 

@@ -22,6 +22,7 @@ from gtstub.cache.process import Process, this_process
 from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
 from gtstub.cache.store import Cache
 from gtstub.toolchain.machine import BUILD_CACHES, BYTE_CODE
+from gtstub.trust import MARKER
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 DAY = 86400
@@ -71,7 +72,7 @@ def test_what_a_killed_builder_left_goes_away_with_the_next_build(cache: Cache) 
     process.send_signal(signal.SIGKILL)
     process.communicate()
     publish(cache, "prog-03")
-    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", "prog-02", "prog-03"]
+    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", MARKER, "prog-02", "prog-03"]
     assert claims(cache) == ["prog-01.1"], "Who takes over, and they alone, may remove it."
     build_once(cache, "prog-01", lambda: publish(cache, "prog-01"))
     assert claims(cache) == []
@@ -129,7 +130,7 @@ def test_whole_entry_that_a_killed_process_had_set_aside_is_put_back(cache: Cach
     process.communicate()
     sweep(cache.root)
     assert cache.find("prog-02") is not None
-    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", "prog-02"]
+    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", MARKER, "prog-02"]
 
 
 def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
@@ -236,7 +237,7 @@ def test_entry_is_removed_unless_it_was_used_just_now(cache: Cache) -> None:
     (item,) = inventory(cache)
     assert remove(cache, item)
     assert not remove(cache, item)
-    assert list(cache.root.iterdir()) == []
+    assert [path.name for path in cache.root.iterdir()] == [MARKER]
 
 
 def test_of_a_link_to_an_entry_only_the_link_is_removed(cache: Cache, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -249,7 +250,7 @@ def test_of_a_link_to_an_entry_only_the_link_is_removed(cache: Cache, tmp_path_f
     assert cache.find("prog-01") is not None
     (item,) = inventory(cache)
     assert remove(cache, item)
-    assert list(cache.root.iterdir()) == []
+    assert [path.name for path in cache.root.iterdir()] == [MARKER]
     assert Entry(there).whole_manifest() is not None
 
 

@@ -28,6 +28,7 @@ from gtstub.cache.store import Cache, open_cache
 from gtstub.errors import CacheError
 from gtstub.toolchain import cpu
 from gtstub.toolchain.compiler import Toolchain
+from gtstub.trust import MARKER
 from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish, publish_made_of, write_files
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -52,7 +53,7 @@ def refusal(path: Path, **baked: Any) -> str:
 
 
 def names(directory: Path) -> list[str]:
-    return sorted(path.name for path in directory.iterdir())
+    return sorted(path.name for path in directory.iterdir() if path.name != MARKER)
 
 
 @pytest.fixture
@@ -222,15 +223,16 @@ def test_entry_that_another_user_may_not_read(unreadable: str, monkeypatch: pyte
         from gtstub.errors import CacheError
         from tests.support.entries import publish
         publish(Cache(Path(sys.argv[1])), "prog-4567")  # Imports what the other user may not be able to read.
-        os.setuid(65534)
+        os.setgid(65534), os.setuid(65534)
         try:
             publish(Cache(Path(sys.argv[1])), "prog-0123")
         except CacheError as error:
             print(error)
     """
     with tempfile.TemporaryDirectory() as root:  # Only its owner can pass the directories of pytest.
-        Path(root).chmod(0o777)
-        monkeypatch.setenv(settings.TRUST, f"layer={root}")
+        os.chown(root, 0, 65534)
+        Path(root).chmod(0o775)
+        monkeypatch.setenv(settings.TRUST, "group=65534")
         path = publish(Cache(Path(root)), KEY).path
         (path / unreadable).chmod(0)
         command = [sys.executable, "-c", code, root]

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,11 +18,12 @@ import gtstub
 from gtstub import settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.manifest import FILE, Manifest
-from gtstub.cache.store import Cache
+from gtstub.cache.store import Cache, open_cache
 from gtstub.errors import ConfigError, TrustError
 from gtstub.install import RUNTIME
 from gtstub.recorded.runtime import runtime
 from gtstub.toolchain import compiler
+from gtstub.trust import MARKER
 from tests.support.entries import LIBRARY, STUB, publish
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -109,8 +111,7 @@ def test_what_everyone_can_write(entry: Path, load: Callable[[Path], None], plac
     kind = "Directory" if path.is_dir() else "File"
     assert refusal(load, fresh) == (
         f"{kind} '{path}' of user '{OWN}' can be written by everyone (mode {mode:04o}), and what it holds would run as"
-        " this user. Correct this with 'chmod o-w', or trust everyone who can write to a layer of the cache:"
-        " GTSTUB_TRUST=layer=DIRECTORY."
+        " this user. Correct this with 'chmod o-w', or build the program in a cache of your own (GTSTUB_CACHE_DIR)."
     )
     path.chmod(mode & ~0o002)
     load(fresh)
@@ -258,39 +259,95 @@ def test_an_entry_of_root(entry: Path, tmp_path_factory: pytest.TempPathFactory)
         shutil.rmtree(place)
 
 
-@pytest.mark.parametrize(
-    ("variable", "inner"),
-    [
-        (settings.CACHE_DIR, ""),
-        (settings.GT_CACHE_ROOT, ".gtstub_cache"),
-        (settings.GT4PY_CACHE_DIR, ".gt4py_cache/gtstub"),
-        (settings.SHARED_CACHE_DIR, ""),
-        ("XDG_CACHE_HOME", "gtstub"),
-        ("HOME", ".cache/gtstub"),
-    ],
-)
-@pytest.mark.parametrize("load", [load_in_python, open_in_c])
-def test_the_root_above_a_code_path(
-    built: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    load: Callable[[Path], None],
-    variable: str,
-    inner: str,
-) -> None:
-    """The runtime finds the layers that settings.py finds."""
-    for name in (settings.CACHE_DIR, settings.GT_CACHE_ROOT, settings.GT4PY_CACHE_DIR, "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    entry = Path(shutil.copytree(built, tmp_path / "given" / inner / "FV3_TL" / KEY))
-    root = entry.parent.parent
+@pytest.mark.parametrize("load", [load_in_python, open_in_c, load_in_c])
+@pytest.mark.parametrize("marked", [0, 1, 2, 3])
+def test_the_root_above_a_code_path(built: Path, tmp_path: Path, load: Callable[[Path], None], marked: int) -> None:
+    """All directories from the highest one with a marker down to the entry are checked, and none above it."""
+    entry = Path(shutil.copytree(built, tmp_path / "above" / "cache" / "FV3_TL" / KEY))
+    root = entry.parents[1]
     root.chmod(0o777)
-    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
-    load(entry)  # Nothing says that it is a cache.
-    value = str(tmp_path / "given")
-    monkeypatch.setenv(variable, f"/nowhere:{value}" if variable == settings.SHARED_CACHE_DIR else value)
-    assert root in (settings.cache_dir()[0], *settings.shared_cache_dirs())
-    fresh = Path(shutil.copytree(entry, entry.parent / "fresh"))  # What was loaded is not opened again.
-    assert f"Directory '{root}' of user '{OWN}' can be written by everyone (mode 0777)" in refusal(load, fresh)
+    for path in (entry, *entry.parents)[: marked + 1]:
+        (path / MARKER).symlink_to("nowhere")  # It counts whatever it is.
+    if marked >= 2:
+        text = f"Directory '{root}' of user '{OWN}' can be written by everyone (mode 0777)"
+        assert refusal(load, entry).startswith(text)
+        root.chmod(0o755)
+    load(entry)
+
+
+def test_the_lowest_directory_with_a_fault_is_named(entry: Path, tmp_path: Path) -> None:
+    (tmp_path / MARKER).touch()
+    for path in (tmp_path, entry.parent):
+        path.chmod(0o777)
+    assert refusal(load_in_python, entry).startswith(f"Directory '{entry.parent}' of user")
+    entry.parent.chmod(0o755)
+    assert refusal(load_in_python, entry).startswith(f"Directory '{tmp_path}' of user")
+
+
+def test_a_cache_that_is_deep(built: Path, tmp_path: Path) -> None:
+    """The way up has no limit."""
+    entry = Path(shutil.copytree(built, tmp_path.joinpath("cache", *["d"] * 100, KEY)))
+    (tmp_path / "cache" / MARKER).touch()
+    (tmp_path / "cache").chmod(0o777)
+    assert f"Directory '{tmp_path / 'cache'}' of user" in refusal(load_in_python, entry)
+
+
+@for_root
+def test_a_directory_that_cannot_be_searched(entry: Path, tmp_path: Path) -> None:
+    """The way ends there, and what is above is not known: others may be able to rename it."""
+    for path in (tmp_path / "..", tmp_path, entry.parent):
+        path.chmod(0o700)
+    assert check_as_other(entry) == "0 True"
+    entry.chmod(0o700)
+    entry.parent.chmod(0o777)
+    assert check_as_other(entry) == "0 True"  # Nothing in it can be opened either.
+    entry.chmod(0o755)
+    assert "can be written by everyone" in check_as_other(entry)
+
+
+def check_as_other(entry: Path) -> str:
+    """What the check says of an open directory for a user who may not search those above it."""
+    code = """
+import ctypes, os, sys
+from gtstub.recorded.runtime import runtime
+path, exposed = os.fsencode(sys.argv[1]), ctypes.c_bool()
+descriptor = os.open(path, os.O_PATH)
+check = runtime().gts_trust_directory
+os.setgid(65534), os.setuid(65534)
+if check(descriptor, path, ctypes.byref(exposed)) == 0:
+    print(0, exposed.value)
+else:
+    print(runtime().gts_last_error(None).contents.message.decode())
+"""
+    done = subprocess.run([sys.executable, "-c", code, entry], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_descriptors_of_directories(entry: Path, tmp_path: Path) -> None:
+    """None stays open. Without one that is free, it is not known who could have written what is above."""
+    (tmp_path / MARKER).touch()
+    code = """
+import os, resource, sys
+from gtstub import _host
+path = os.fsencode(sys.argv[1])
+descriptor = os.open(path, os.O_PATH)
+for fault in range(3):
+    for place, mode in ((path, 0o755), (os.path.dirname(path), 0o700)):
+        os.chmod(place, 0o777 if fault else mode)
+        try:
+            _host.trust_directory(descriptor, path)
+        except RuntimeError as error:
+            print(error)
+        os.chmod(place, mode)
+    used = os.dup(0)
+    os.close(used)
+    assert used == descriptor + 1
+resource.setrlimit(resource.RLIMIT_NOFILE, (used, used))
+_host.trust_directory(descriptor, path)
+"""
+    done = subprocess.run([sys.executable, "-c", code, entry], capture_output=True, text=True, check=False)
+    assert done.stdout.count("can be written by everyone") == 4
+    assert done.stderr.endswith(f"RuntimeError: Directory '{entry}' cannot be read: Too many open files.\n")
 
 
 def test_libraries_outside_of_entries(entry: Path) -> None:
@@ -300,11 +357,12 @@ def test_libraries_outside_of_entries(entry: Path) -> None:
     open_in_c(entry)
 
 
-def test_an_entry_in_a_sticky_directory(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else can rename it in /tmp. As the root of a cache, such a directory is refused."""
+@pytest.mark.parametrize("marked", [0, 1])
+def test_an_entry_in_a_sticky_directory(entry: Path, marked: int) -> None:
+    """Nobody else can rename it in /tmp. As the root of a cache, or below one, such a directory is refused."""
     entry.parent.chmod(0o1777)
     load_in_python(entry)
-    monkeypatch.setenv(settings.CACHE_DIR, str(entry.parent))
+    (entry.parents[marked] / MARKER).touch()
     fresh = Path(shutil.copytree(entry, entry.parent / "fresh"))
     assert "can be written by everyone (mode 1777)" in refusal(load_in_python, fresh)
 
@@ -329,29 +387,39 @@ def test_a_directory_above_the_root_that_others_can_rename(entry: Path) -> None:
     assert program.name == "prog"
 
 
-def test_a_builder_is_refused_before_it_builds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inner", ["", "FV3_TL"])
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_a_builder_is_refused_before_it_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inner: str, mode: int
+) -> None:
+    """A directory that others can write, such as /tmp, gets no marker."""
     root = tmp_path / "cache"
     root.mkdir()
-    root.chmod(0o777)
-    with pytest.raises(TrustError, match="can be written by everyone"), Cache(root).private_directory(KEY):
-        raise AssertionError("It must not build.")
-    assert list(root.iterdir()) == []
+    monkeypatch.setenv(settings.CACHE_DIR, str(root))
+    for _ in range(2):
+        root.chmod(mode)
+        with (
+            pytest.raises(TrustError, match=f"'{root}' of user .* can be written by everyone"),
+            open_cache(inner).private_directory(KEY),
+        ):
+            raise AssertionError("It must not build.")
+        root.chmod(0o755)
+        assert [path.name for path in root.iterdir()] == ([inner] if inner else [])
 
 
 # --- What is trusted --------------------------------------------------------------------------------------------------
 
 
 @for_root
-@pytest.mark.parametrize("trusted", [f"user={NAME}", f"user={OTHER}", f"user=root:user={NAME}", "layer=PARENT"])
+@pytest.mark.parametrize("trusted", [f"user={NAME}", f"user={OTHER}", f"user=root:user={NAME}"])
 def test_a_trusted_owner(entry: Path, monkeypatch: pytest.MonkeyPatch, trusted: str) -> None:
     for path in (entry.parent, entry, *entry.iterdir()):
         os.chown(path, OTHER, OTHER)
-    monkeypatch.setenv(settings.TRUST, trusted.replace("PARENT", str(entry.parent)))
+    monkeypatch.setenv(settings.TRUST, trusted)
     for load in LOADS:
         load(entry)
-    entry.chmod(0o777)
-    if "layer" not in trusted:  # Not everyone is trusted.
-        assert "can be written by everyone" in refusal(load_in_python, entry)
+    entry.chmod(0o777)  # Not everyone is trusted.
+    assert "can be written by everyone" in refusal(load_in_python, entry)
 
 
 @for_root
@@ -366,28 +434,15 @@ def test_a_trusted_group(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "belongs to user '4242'" in refusal(load_in_python, entry)
 
 
-def test_a_trusted_layer(entry: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for path in (entry.parent, entry, entry / STUB):
-        path.chmod(0o777)
-    monkeypatch.setenv(settings.TRUST, f"layer={tmp_path / 'elsewhere'}")
-    assert "can be written by everyone" in refusal(load_in_python, entry)
-    for layer in (entry, entry.parent, tmp_path):
-        monkeypatch.setenv(settings.TRUST, f"layer={tmp_path / 'elsewhere'}:layer={layer}")
-        fresh = entry if layer == entry else Path(shutil.copytree(entry, entry.parent / f"of-{layer.name}"))
-        for load in LOADS[:3]:
-            load(fresh)
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("somebody", "'somebody' is not user=NAME, group=NAME or layer=DIRECTORY."),
-        ("user=nobody:users=x", "'users=x' is not user=NAME, group=NAME or layer=DIRECTORY."),
+        ("somebody", "'somebody' is not user=NAME or group=NAME."),
+        ("user=nobody:users=x", "'users=x' is not user=NAME or group=NAME."),
         ("user=gts-nobody", "'user=gts-nobody' names a user that this machine does not know."),
         ("group=gts-nobody", "'group=gts-nobody' names a group that this machine does not know."),
         ("user=-1", "'user=-1' names a user that this machine does not know."),
         ("user=", "'user=' names a user that this machine does not know."),
-        ("layer=cache", "'layer=cache' is not an absolute path."),
     ],
 )
 def test_a_setting_that_is_malformed(entry: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str) -> None:
@@ -433,7 +488,7 @@ FORKS = """
 
 void __libc_free(void *memory);
 
-/* Forks when the second copy of the setting is freed, which ends after its first element. */
+/* Forks when a copy of the setting is freed, which ends after its first element. */
 void free(void *memory)
 {
     static int has_forked;
@@ -479,6 +534,45 @@ def test_permissions_of_a_cache(tmp_path: Path) -> None:
         assert mode(path) & 0o022 in (0, 0o020), path  # The group may be that of this user alone.
         assert not mode(path) & 0o002, path
     assert Cache(tmp_path / "made" / "cache").find(KEY) == entry
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077], indirect=True)
+@pytest.mark.usefixtures("umask")
+def test_the_marker_of_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the root alone, and a cache of an earlier version gets it with its next build."""
+    monkeypatch.setenv(settings.CACHE_DIR, str(tmp_path / "cache"))
+    root, other = tmp_path / "cache", tmp_path / "other"
+    for cache, place in ((open_cache("FV3_TL"), root), (open_cache(), root), (Cache(other), other)):
+        for _ in range(2):
+            publish(cache, KEY)
+        (found,) = tmp_path.rglob(MARKER)
+        assert found.parent == place
+        assert not mode(found) & 0o022
+        assert len(list(cache.entries())) == 1
+        found.unlink()
+
+
+@for_root
+def test_a_code_path_of_a_cache_that_this_user_cannot_write(tmp_path: Path) -> None:
+    """An administrator may have made its root."""
+    code = """
+import os, sys
+from pathlib import Path
+from gtstub.cache.store import Cache, open_cache
+from tests.support.entries import publish
+publish(Cache(Path(sys.argv[1])), "prog-0123")  # Imports what the other user may not be able to read.
+os.setgid(65534), os.setuid(65534)
+publish(open_cache("FV3_TL"), "prog-0123")
+"""
+    with tempfile.TemporaryDirectory() as root:  # Only its owner can pass the directories of pytest.
+        Path(root).chmod(0o755)
+        (Path(root) / "FV3_TL").mkdir()
+        os.chown(Path(root) / "FV3_TL", OTHER, OTHER)
+        environment = os.environ | {settings.CACHE_DIR: root}
+        command = [sys.executable, "-c", code, tmp_path]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        assert [path.name for path in Path(root).iterdir()] == ["FV3_TL"]
 
 
 @for_root
