@@ -46,45 +46,6 @@ int gts_refuse_extent(gts_program *self, const char *temporary, int32_t axis, in
                          temporary, self->stub->name, axis, text, size);
 }
 
-/* The table whose rows are an axis, if it was copied to base 0: the copy may lack changes of rows not used before. */
-static const gts_table *copied_rows(const gts_program *self, gts_leaf_axis each)
-{
-    const gts_table *const table = gts_table_of(&self->leaf[each.leaf]);
-    return each.axis == 0 && table->copy != NULL ? table : NULL;
-}
-
-int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
-{
-    for (uint32_t i = 0; i < use->axis_count; ++i) {
-        const gts_leaf_axis each = use->axes[i];
-        const gts_array *const array = gts_array_of(self, each.leaf);
-        if (lowest < array->origin[each.axis] || highest >= gts_stop(array, each.axis))
-            return gts_refuse_indices(self, &self->stub->leaves[each.leaf], each.axis, array, lowest, highest);
-        if (copied_rows(self, each) != NULL && lowest <= highest)
-            gts_use_more(self, each.leaf, (gts_table_use){lowest, highest, UINT64_MAX});
-    }
-    return 0;
-}
-
-void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common)
-{
-    for (size_t i = 0; i < count; ++i) {
-        gts_indices found = {INT64_MIN, INT64_MAX};
-        for (uint32_t k = 0; k < uses[i].axis_count; ++k) {
-            const gts_array *const array = gts_array_of(self, uses[i].axes[k].leaf);
-            const int32_t axis = uses[i].axes[k].axis;
-            found.start = gts_max(found.start, array->origin[axis]);
-            found.stop = gts_min(found.stop, gts_stop(array, axis));
-            const gts_table *const table = copied_rows(self, uses[i].axes[k]);
-            if (table != NULL) {
-                found.start = gts_max(found.start, table->used.first);
-                found.stop = table->is_new ? INT64_MIN : gts_min(found.stop, table->used.last + 1);
-            }
-        }
-        common[i] = found;
-    }
-}
-
 /* Whether a property of an axis has its value if it was fixed, and is in the range of int32 if a slot takes it. */
 static inline bool fits(const gts_axis *axis, unsigned int property, int64_t expected, int64_t found)
 {

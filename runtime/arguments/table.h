@@ -18,9 +18,6 @@ static inline int64_t gts_row_shift(const gts_program *self, uint32_t leaf, cons
 /* Replaces the array of a new table of base 1 by a copy of base 0 with the same strides. */
 int gts_shift_table(gts_program *self, uint32_t leaf);
 
-/* Reads what no call has used before of a table, and keeps elements of all that calls have used. */
-void gts_use_more(gts_program *self, uint32_t leaf, gts_table_use use);
-
 /* ---- base.c ---------------------------------------------------------------------------------------------------- */
 
 /* Whether a table may count from 1 though its host says, or does not deny, that it counts from 0. */
