@@ -78,7 +78,7 @@ static GTS_COLD void add(way *self, fault fault, size_t number, int level, const
         self->status = *status;
         find_path(level, given, self->path);
     }
-    self->is_in_cache |= fstatat(level, MARKER, &marker, AT_SYMLINK_NOFOLLOW) == 0;
+    self->is_in_cache |= fstatat(level, MARKER, &marker, AT_SYMLINK_NOFOLLOW) == 0 && find_fault(&marker) != OWNER;
     self->is_exposed |= fault != NOTHING && is_open(fault, status);
 }
 

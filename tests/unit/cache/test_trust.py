@@ -367,6 +367,16 @@ def test_an_entry_in_a_sticky_directory(entry: Path, marked: int) -> None:
     assert "can be written by everyone (mode 1777)" in refusal(load_in_python, fresh)
 
 
+@for_root
+def test_a_marker_of_another_user(entry: Path) -> None:
+    """Anybody can put one into /tmp."""
+    entry.parent.chmod(0o1777)
+    marker = entry.parent / MARKER
+    marker.touch()
+    os.chown(marker, OTHER, -1)
+    load_in_python(entry)
+
+
 def test_a_link_to_an_entry(entry: Path, tmp_path: Path) -> None:
     """What it leads to counts."""
     (tmp_path / "near").mkdir()
