@@ -128,6 +128,26 @@ def test_what_hooks_reach_is_as_before(model: Model, tmp_path: Path) -> None:
     assert (log, buffer["count"].tolist()) == ([], [0])
 
 
+def test_a_hook_that_resizes_an_array(model: Model, tmp_path: Path) -> None:
+    """All that can be put back is, also an array that can be written in the hook alone."""
+    history, fixed, u = np.zeros(2), np.zeros(1), model.u.copy()
+    fixed.flags.writeable = False
+
+    def note() -> None:
+        history.resize(history.size + 1, refcheck=False)
+        fixed.flags.writeable = True
+        fixed[0] += 1
+        fixed.flags.writeable = False
+
+    steps = {"s": gtstub.Step([*model.first, note])}
+    granule = gtstub.Granule("g", steps=steps, arguments={"u": model.u}, hooks={"note": note})
+    with pytest.raises(GranuleError) as refused:
+        granule.export(tmp_path / "g")
+    assert str(refused.value).startswith("Granule 'g' cannot be exported: array 'history' cannot be put back: ")
+    assert not (tmp_path / "g").exists()
+    assert (fixed.tolist(), fixed.flags.writeable, model.u.tolist()) == ([0.0], False, u.tolist())
+
+
 def test_a_refused_export_runs_hooks_as_often_as_others(model: Model, tmp_path: Path) -> None:
     """All ranks run hooks equally often, because they communicate."""
     calls = itertools.count()

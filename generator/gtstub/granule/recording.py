@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -24,6 +24,7 @@ from gtstub.errors import GranuleError, reason
 from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.naming import layout_of
 from gtstub.programs.layout import Layout
+from gtstub.programs.saved import Saved, is_writable
 from gtstub.programs.state import State
 from gtstub.util.bits import differences, digest, first_difference
 from gtstub.util.perturbed import can_change, hidden, perturb, writable
@@ -75,14 +76,15 @@ def record(
     """
     recorder = _Recorder(description, layouts, temporaries)
     state = State(_hooks_of(actions))
-    around = [(array, array.copy()) for array in _around(state.arrays.values(), layouts)]
+    saved = Saved((f"array '{name}'", each, each.copy()) for name, each in _around(state.arrays, layouts))
     try:
         runs = {step.name: recorder.run(step, actions[step.name]) for step in description.steps}
     finally:
-        state.restore()
-        for array, before in around:
-            array[...] = before
+        refusals = saved.restore()
         recorder.restore()
+        state.restore()
+    if refusals:
+        raise GranuleError(f"Granule '{description.name}' cannot be exported: {refusals[0]}.")
     if recorder.refusal is not None:
         raise recorder.refusal
     return Recording(recorder.arguments, recorder.start, runs)
@@ -284,14 +286,14 @@ class _Recorder:
                 self._arrays[name][...] = each
 
 
-def _around(arrays: Iterable[Any], layouts: Sequence[Layout]) -> Iterator[Any]:
-    """Other arrays that can be written, such as buffers of an exchange: these are restored, too."""
+def _around(arrays: Mapping[str, Any], layouts: Sequence[Layout]) -> Iterator[tuple[str, Any]]:
+    """Other arrays that can be written, perhaps by a hook alone, such as buffers of an exchange: they are put back."""
     known: set[Layout | None] = set(layouts)
-    for array in arrays:
+    for name, array in arrays.items():
         layout = layout_of(array)
-        if array.flags.writeable and (layout is None or layout not in known):
+        if (is_writable(array) or array.flags.owndata) and (layout is None or layout not in known):
             known.add(layout)
-            yield array
+            yield name, array
 
 
 def _hooks_of(actions: Mapping[str, Sequence[Any]]) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gtstub import _host, ranks
 from gtstub.errors import CaptureError, CaptureWarning, reason
 from gtstub.programs.reachable import layout
+from gtstub.programs.saved import Saved, is_writable
 from gtstub.programs.state import State
 from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
@@ -51,7 +52,7 @@ class _Field:
 
     @property
     def can_change(self) -> bool:
-        return can_change(self.array) and _is_writable(self.array)
+        return can_change(self.array) and is_writable(self.array)
 
 
 def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step], method: Callable[[], object]) -> None:
@@ -120,21 +121,13 @@ class _Verification:
         self._before = [field.array.copy() for field in self._fields]
         around = [(f"array '{name}'", array, array.copy()) for name, array in self._around.items()]
         fields = [(each.place, each.array, before) for each, before in zip(self._fields, self._before, strict=True)]
-        self._saved = [*around, *(each for each in fields if _is_writable(each[1]))]
-        self._fixed = [array for _, array, _ in around if not _is_writable(array)]
+        self._saved = Saved([*around, *(each for each in fields if is_writable(each[1]))])
         self._hidden: list[str] = []
         self.lost = ""
         """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
-        refusals = []
-        for place, array, before in self._saved:
-            try:
-                _put_back(array, before)
-            except Exception as error:  # The method has resized it in place.
-                refusals.append(f"{place} cannot be put back: {type(error).__name__}: {reason(error)}")
-        for array in self._fixed:
-            array.flags.writeable = False
+        refusals = self._saved.restore()
         self._state.restore()
         if refusals:
             raise CaptureError(f"Step '{self._step.__name__}' cannot be verified: {refusals[0]}")
@@ -177,7 +170,7 @@ class _Verification:
 
     def _behind_read_only(self) -> list[_Field]:
         """Other arrays that the method can reach, and by which it can write what programs get read-only."""
-        fixed = [field for field in self._fields if can_change(field.array) and not _is_writable(field.array)]
+        fixed = [field for field in self._fields if can_change(field.array) and not is_writable(field.array)]
         around = [_Field(f"array '{name}'", array, array, False) for name, array in self._around.items()]
         return [each for each in around if each.can_change and any(_may_share(each, field) for field in fixed)]
 
@@ -337,15 +330,15 @@ def _check_copies(step: _host.Step) -> None:
 
 def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arrays by their names that a method can reach, and those of which programs get sections; not the fields."""
-    known = {layout(field.array) for field in fields if _is_writable(field.array)}
+    known = {layout(field.array) for field in fields if is_writable(field.array)}
     found = dict(reachable)
     for field in fields:
         owner = _owner(field.array)
         if hasattr(owner, "dtype"):
             found.setdefault(f"that {field.place} is a section of", owner)
     made: dict[str, Any] = {}
-    for name, array in sorted(found.items(), key=lambda each: not _is_writable(each[1])):
-        can_be_written = _is_writable(array) or array.flags.owndata  # It may be read-only only between calls.
+    for name, array in sorted(found.items(), key=lambda each: not is_writable(each[1])):
+        can_be_written = is_writable(array) or array.flags.owndata  # It may be read-only only between calls.
         if can_be_written and array.size > 0 and layout(array) not in known:
             known.add(layout(array))
             made[name] = array
@@ -372,14 +365,6 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex | np.generic)
 
 
-def _put_back(array: Any, before: Any) -> None:
-    if not _is_writable(array):
-        array.flags.writeable = True
-    if array.shape != before.shape:
-        array.resize(before.shape)  # Refuses another size, because there are other references.
-    array[...] = before
-
-
 def _may_share(field: _Field, other: _Field) -> bool:
     """Whether two arrays may have the same memory, or parts of it."""
     import numpy as np
@@ -394,10 +379,6 @@ def _is_finite(array: Any) -> Any:
 
     values = in_host_memory(array)
     return np.isfinite(values) if can_change(values) else np.ones(values.shape, np.bool_)
-
-
-def _is_writable(array: Any) -> bool:
-    return bool(getattr(getattr(array, "flags", None), "writeable", True))
 
 
 def _unlike(step: _host.Step, again: _host.Step) -> str | None:
@@ -480,7 +461,7 @@ def _owner(array: Any) -> Any:
 
 def _check_restorable(step: str, field: _Field, before: Any) -> None:
     """Raises CaptureError if an array has changed that cannot be written."""
-    if not _is_writable(field.array) and differences(field.array, before)[0].any():
+    if not is_writable(field.array) and differences(field.array, before)[0].any():
         raise CaptureError(
             f"Step '{step}' cannot be verified: {field.place} is read-only, but the method changes its memory. The "
             f"method does more than call these programs."

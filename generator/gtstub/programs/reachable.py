@@ -13,6 +13,7 @@ import types
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from gtstub import _host
@@ -220,4 +221,4 @@ def _package(module: Any) -> str:
 @functools.cache
 def _is_elsewhere(package: str) -> bool:
     file = getattr(sys.modules.get(package), "__file__", None)
-    return file is not None and not file.startswith((sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")))
+    return file is not None and not Path(file).is_relative_to(sysconfig.get_path("stdlib"))
