@@ -151,6 +151,19 @@ def from_beyond_32_bits(o: dace.float64[N], n: dace.int64, m: dace.int64):
         o[i] = 1.0
 
 
+@gtstub.program
+@dace.program
+def map_to_unsigned(o: dace.float64[N], n: dace.uint32, m: dace.int32):
+    for i in dace.map[m:n]:
+        o[i + 1] = 1.0
+
+
+@gtstub.program
+@dace.program
+def copied(o: dace.float64[N], a: dace.float64[N], n: dace.uint32):
+    o[2:n] = a[2:n]
+
+
 def check_refused(program: Any, size: int, *scalars: Any, needs: str) -> None:
     o = np.zeros(size)
     with pytest.raises(ValueError, match=f"must have the indices {needs} on axis 0"):
@@ -261,3 +274,20 @@ def test_loops_that_begin_beyond_32_bits() -> None:
     """DaCe's variable is an int."""
     check_refused(from_beyond_32_bits, 3, 2**31, 2, needs=f"-{2**31} to 1")
     assert written(from_beyond_32_bits, 3, 2**32 + 1, 3) == [0, 1, 1]
+
+
+def test_copies_of_an_unsigned_number_of_elements() -> None:
+    """C++ computes how many elements there are, `n - 2`, in the type of `n`."""
+    a = np.ones(4)
+    assert written(copied, 4, a, 4) == [0, 0, 1, 1]
+    assert written(copied, 4, a, 2) == [0, 0, 0, 0]
+    text = r"Argument 'a' .* must have the indices 2 to {} on axis 0"
+    for n, last in ((5, 4), (1, 2**32)):
+        with pytest.raises(ValueError, match=text.format(last)):
+            copied(np.zeros(4), a, n)
+
+
+def test_a_map_between_signed_and_unsigned_numbers_is_not_read() -> None:
+    """DaCe counts in `uint32` here, and in `int64` in other maps."""
+    assert written(map_to_unsigned, 2, 5, -1) == [0, 0], "-1 is above all numbers"
+    assert written(map_to_unsigned, 3, 2, 0) == [0, 1, 1]

@@ -234,7 +234,10 @@ class Scope:
         a, b = self.typed(start), self.last(last)
         if a is None or b is None:
             return None, None, step, SIGNED
-        dtype = common_type(common_type(SIGNED, a.dtype), b.dtype)
+        own = common_type(a.dtype, b.dtype)
+        if own == "uint32" and not (a.is_natural and b.is_natural):
+            return None, None, step, SIGNED  # DaCe counts in this type or in int64.
+        dtype = own if own == "uint32" else common_type(SIGNED, own)
         signed = [each.value for each in (a, b) if not each.is_natural and dtype == SIGNED]
         if any(isinstance(atom, Wrapped) for each in signed for atom in each.atoms()):
             return None, None, step, SIGNED  # DaCe may count in the unsigned type from which an end was converted.
@@ -305,9 +308,19 @@ class Scope:
         return Unread(array, self.doubt or why, self.as_unit().unit or 0, is_write, is_temporary)
 
     def access(
-        self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False, overwrites: bool = False
+        self,
+        name: str,
+        subset: Subset | None,
+        *,
+        is_write: bool,
+        is_dynamic: bool = False,
+        overwrites: bool = False,
+        is_copied: bool = False,
     ) -> Access | Unread:
-        """The access to a subset of a container, of which a dynamic one may leave out elements."""
+        """
+        The access to a subset of a container, of which a dynamic one may leave out elements. A copy has as many
+        elements as C++ computes, perhaps in an unsigned type.
+        """
         location, ends = self.containers.get(name), None if subset is None else subset.strided
         if location is None or self.doubt or ends is None or is_dynamic:
             return self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
@@ -317,6 +330,8 @@ class Scope:
         if firsts is None or lasts is None or len(ends) != len(location.axes):
             is_computed = any(self.depends_on_data(text) for *each, _ in ends for text in each)
             return self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
+        if is_copied:
+            lasts = tuple(map(self._last_copied, ends, firsts, lasts))
         loops = list(self.loops)
         for axis, (first, last, step) in enumerate(ends):
             if step != 1 and first != last:
@@ -326,6 +341,12 @@ class Scope:
         axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
         unit = self.as_unit().unit or 0
         return Access(location.array, tuple(loops), self.conditions, axes, location.sizes, unit, is_write, overwrites)
+
+    def _last_copied(self, ends: tuple[str, str, int], first: Expression, last: Expression) -> Expression:
+        start, end = (_parsed(text)[0] for text in ends[:2])
+        count = None if start is None or end is None else self.typed(str(end - start + 1))
+        is_wrapped = count is not None and any(isinstance(atom, Wrapped) for atom in count.value.atoms())
+        return first + count.value - 1 if count is not None and is_wrapped else last
 
 
 def _known(values: Iterable[Expression | None]) -> tuple[Expression, ...] | None:

@@ -215,7 +215,9 @@ def _copy(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: s
         if part is None and edge.other_subset is None and container.has_one_element:
             part = Subset((Range("0", "0"),) * len(container.shape))
         overwrites = is_write and not edge.is_wcr
-        return unit.access(name, part, is_write=is_write, is_dynamic=edge.is_dynamic, overwrites=overwrites)
+        return unit.access(
+            name, part, is_write=is_write, is_dynamic=edge.is_dynamic, overwrites=overwrites, is_copied=True
+        )
 
     read = side(source, state.read(edge), is_write=False)
     write = side(destination, state.write(edge), is_write=True)
