@@ -437,7 +437,7 @@ static void find_cuda(void)
 static void use_cuda(void)
 {
     const gts_cuda *const cuda = gts_cuda_loaded();
-    EXPECT(cuda == NULL || (cuda->malloc != NULL && cuda->event_destroy != NULL));
+    EXPECT(cuda == NULL || (cuda->get_device != NULL && cuda->event_destroy != NULL));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
