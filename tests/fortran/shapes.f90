@@ -19,7 +19,7 @@ program shapes_of_arrays
     call shapes(program, a, edges(:N + 1), table, wide, columns, M, stat, errmsg)
     call refused("...size M*N = 12 on dimension 1 ('D0'), not 13.")
     call shapes(program, a, edges(:N + 1), table(:M*N), wide, columns, -M, stat, errmsg)
-    call refused("...size M*N = -12 on dimension 1 ('D0'), not 12.")
+    call refused("...size M*N = -12 on dimension 1 ('D0').")
     call shapes(program, a, edges(:N + 1), table(:M*N), wide, columns(:, ::2), M, stat, errmsg)
     call refused("...stride 2*N = 8 on dimension 2 ('D1'), not 16.")
     call well()

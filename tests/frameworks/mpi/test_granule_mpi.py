@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def test_commands_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (folder / "again.py").write_text(REFUSED, encoding="utf-8")
     run = subprocess.run(
         ["mpirun", "-n", "2", sys.executable, "again.py"],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        cwd=folder, env=dict(os.environ), capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert f"'{refused}' exists: it has no granule, which could be replaced." in run.stdout, run.stderr
     assert (refused.with_name("rank_0") / "granule.json").is_file()  # Rank 0 did not wait for an exchange of rank 1.

@@ -564,7 +564,6 @@ def test_what_no_stub_can_carry_is_refused_or_called_by_ndsl() -> None:
     assert (a == 4).all()
 
 
-@orchestrate_function(config())
 def halves(a):
     for i in range(7, -1, -1):
         if i > 3:
@@ -573,7 +572,6 @@ def halves(a):
             a[i] = 2.0
 
 
-@orchestrate_function(config())
 def backwards(a):
     for i in range(6, -1, -1):
         a[i] = a[i + 1] + 1.0
@@ -585,8 +583,8 @@ def backwards(a):
 def test_a_loop_that_counts_down() -> None:
     """NDSL has DaCe simplify the program, which may lose branches in it."""
     with pytest.warns(UserWarning, match=r"NDSL may leave out a branch in a loop of '\w+' that counts down"):
-        halves(np.zeros(8))
+        orchestrate_function(config())(halves)(np.zeros(8))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        backwards(np.zeros(8))
+        orchestrate_function(config())(backwards)(np.zeros(8))
     assert not [each for each in caught if "counts down" in str(each.message)]
