@@ -20,6 +20,7 @@ from gtstub.programs.compiled import Builder, CompiledProgram, Interface, Static
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.support.fake_cuda import DeviceArray, FakeCuda
+from tests.support.graphs import Captured
 from tests.support.hosting import EDGES, LEVELS, Bound
 
 WAITS = ("Synchronize", "Query", "cudaMemcpy ")
@@ -247,6 +248,17 @@ def test_an_argument_cannot_set_a_stream_which_would_wait_for_the_call(fake: Fak
             bound.program(Meddling(array, deed), vn)
         assert str(caught.value) == message
     bound.program(array, vn)
+
+
+def test_a_program_that_waits_ends_the_capture_of_a_host(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    bound.program(vn, vn)
+    bound.recorder.behaviour.waits = True
+    refused = pytest.raises(RuntimeError, match=r"error 900 .* while program 'diffusion' ran")
+    with pytest.raises(AssertionError, match="cudaStreamEndCapture"), Captured(), refused:
+        bound.program(vn, vn)
+    assert any(line.startswith("cudaStreamEndCapture") and line.endswith("-> 901") for line in fake.log())
+    bound.recorder.behaviour.waits = False
+    bound.program(vn, vn)
 
 
 def test_an_object_must_follow_the_protocol(bound: Bound) -> None:
