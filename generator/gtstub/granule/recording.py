@@ -24,7 +24,7 @@ from gtstub.errors import GranuleError, reason
 from gtstub.granule.description import Description, GranuleStep, HookCall
 from gtstub.granule.naming import layout_of
 from gtstub.programs.layout import Layout
-from gtstub.programs.saved import Saved, is_writable
+from gtstub.programs.saved import Saved, may_be_written
 from gtstub.programs.state import State
 from gtstub.util.bits import differences, digest, first_difference
 from gtstub.util.perturbed import can_change, hidden, perturb, writable
@@ -291,7 +291,7 @@ def _around(arrays: Mapping[str, Any], layouts: Sequence[Layout]) -> Iterator[tu
     known: set[Layout | None] = set(layouts)
     for name, array in arrays.items():
         layout = layout_of(array)
-        if (is_writable(array) or array.flags.owndata) and (layout is None or layout not in known):
+        if may_be_written(array) and (layout is None or layout not in known):
             known.add(layout)
             yield name, array
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from gtstub.plan.names import GNU_MACROS
 from gtstub.signature.dtypes import COMPLEX_DTYPES, NAMES, DType
-from gtstub.signature.expressions import Expression, Wrapped
+from gtstub.signature.expressions import Expression
 from gtstub.signature.facts import Fact
 from gtstub.signature.model import (
     PROPERTIES,
@@ -558,7 +558,7 @@ class CallPlan:
     def converts(self) -> bool:
         """Whether the bounds have values that C converts from one type to another."""
         values = (value for each in self.bounds for value in each.expressions)
-        return bool(self.facts) or any(isinstance(atom, Wrapped) for value in values for atom in value.atoms())
+        return bool(self.facts) or any(value.wraps for value in values)
 
     @property
     def bounding_slots(self) -> tuple[Slot, ...]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gtstub import _host, ranks
 from gtstub.errors import CaptureError, CaptureWarning, reason
 from gtstub.programs.reachable import layout
-from gtstub.programs.saved import Saved, is_writable
+from gtstub.programs.saved import Saved, is_writable, may_be_written
 from gtstub.programs.state import State
 from gtstub.programs.unwritten import unwritten
 from gtstub.util.bits import Difference, differences, digest, first_difference, in_host_memory
@@ -338,8 +338,7 @@ def _around(fields: Sequence[_Field], reachable: Mapping[str, Any]) -> Mapping[s
             found.setdefault(f"that {field.place} is a section of", owner)
     made: dict[str, Any] = {}
     for name, array in sorted(found.items(), key=lambda each: not is_writable(each[1])):
-        can_be_written = is_writable(array) or array.flags.owndata  # It may be read-only only between calls.
-        if can_be_written and array.size > 0 and layout(array) not in known:
+        if may_be_written(array) and array.size > 0 and layout(array) not in known:
             known.add(layout(array))
             made[name] = array
     return made

@@ -209,7 +209,8 @@ def names(code: types.CodeType) -> Iterator[str]:
 
 def _is_own(module: Any) -> bool:
     """Whether a module is neither of a package with state in C nor of a library."""
-    return _package(module) not in NO_STATE and _package(module) not in LIBRARIES
+    package = _package(module)
+    return package not in NO_STATE and package not in LIBRARIES
 
 
 def _package(module: Any) -> str:

@@ -18,10 +18,10 @@ class Saved:
     def restore(self) -> list[str]:
         """Puts back all values that it can, shapes and flags. Returns why others could not be put back."""
         refusals = []
-        for _, array, _, _ in sorted(self._arrays, key=lambda each: not each[1].flags.owndata):  # then their views
-            if not is_writable(array):
-                with suppress(ValueError):
-                    array.flags.writeable = True
+        fixed = [array for _, array, _, _ in self._arrays if not is_writable(array)]
+        for array in sorted(fixed, key=lambda each: not each.flags.owndata):  # Views can be written after their owners.
+            with suppress(ValueError):
+                array.flags.writeable = True
         for place, array, before, could_be_written in self._arrays:
             try:
                 if could_be_written or is_writable(array):
@@ -35,8 +35,13 @@ class Saved:
 
 
 def is_writable(array: Any) -> bool:
-    """Whether elements can be set. It may be otherwise while a method runs."""
+    """Whether elements can be set now."""
     return bool(getattr(getattr(array, "flags", None), "writeable", True))
+
+
+def may_be_written(array: Any) -> bool:
+    """Whether elements can be set, perhaps only while a method runs that allows it."""
+    return is_writable(array) or bool(array.flags.owndata)
 
 
 def _put_back(array: Any, before: Any) -> None:

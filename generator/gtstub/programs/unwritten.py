@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -25,9 +24,9 @@ from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
 from gtstub.plan.planner import make_plan
 from gtstub.programs.layout import Layout
 from gtstub.sdfg.read import read
+from gtstub.signature.documents import program_in, sdfg_in
 from gtstub.signature.dtypes import DType
-from gtstub.signature.model import INDEX_TYPES, ProgramSignature, ScalarArgument, SdfgSignature
-from gtstub.signature.objects import Reader
+from gtstub.signature.model import INDEX_TYPES, ScalarArgument
 from gtstub.util.callables import title
 
 MOST_RANGES = 4
@@ -148,12 +147,11 @@ class _Program:
 def _read(entry: Path) -> _Program | None:
     """The program of a cache entry; None if its SDFG cannot be read."""
     try:
-        kinds = {"sdfg.json": SdfgSignature, "program.json": ProgramSignature}  # Loading has compared digests.
-        made = (Reader(name).made(kind, json.loads((entry / name).read_bytes()), "$") for name, kind in kinds.items())
-        signature, program = made
+        # Loading has compared digests, and validation takes as long as all else.
+        signature = sdfg_in(entry / "sdfg.json", is_valid=True)
         scalars = {each.name: each.dtype for each in signature.values if isinstance(each, ScalarArgument)}
         found = accesses(read(entry / LOWERED_SDFG), scalars).accesses
-        return _Program(make_plan(signature, program), found)
+        return _Program(make_plan(signature, program_in(entry / "program.json", is_valid=True)), found)
     except (GtstubError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 

@@ -28,27 +28,31 @@ def sdfg_to_json(signature: model.SdfgSignature) -> str:
     return _text("gtstub/sdfg-signature/1", signature)
 
 
-def program_from_json(text: str | bytes, source: str) -> model.ProgramSignature:
-    """Reads a program signature; `source` is its file name for error messages. Raises SignatureError."""
-    return Reader(source).made(model.ProgramSignature, parse(text, source, "program"), "$")  # type: ignore[no-any-return]
+def program_from_json(text: str | bytes, source: str, *, is_valid: bool = False) -> model.ProgramSignature:
+    """
+    Reads a program signature; `source` is its file name for error messages. One that `is_valid`, such as that of a
+    loaded program, is not validated again. Raises SignatureError.
+    """
+    document = parse(text, source, "program", is_valid=is_valid)
+    return Reader(source).made(model.ProgramSignature, document, "$")  # type: ignore[no-any-return]
 
 
-def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
-    """Reads an SDFG signature; `source` is its file name for error messages. Raises SignatureError."""
-    reader = Reader(source)
-    signature: model.SdfgSignature = reader.made(model.SdfgSignature, parse(text, source, "sdfg"), "$")
+def sdfg_from_json(text: str | bytes, source: str, *, is_valid: bool = False) -> model.SdfgSignature:
+    """Does the same for an SDFG signature."""
+    reader, document = Reader(source), parse(text, source, "sdfg", is_valid=is_valid)
+    signature: model.SdfgSignature = reader.made(model.SdfgSignature, document, "$")
     check_references(signature, reader.refusal)
     return signature
 
 
-def program_in(file: Path) -> model.ProgramSignature:
+def program_in(file: Path, *, is_valid: bool = False) -> model.ProgramSignature:
     """The program signature in a file. Raises SignatureError or OSError."""
-    return program_from_json(file.read_bytes(), str(file))
+    return program_from_json(file.read_bytes(), str(file), is_valid=is_valid)
 
 
-def sdfg_in(file: Path) -> model.SdfgSignature:
+def sdfg_in(file: Path, *, is_valid: bool = False) -> model.SdfgSignature:
     """The SDFG signature in a file. Raises SignatureError or OSError."""
-    return sdfg_from_json(file.read_bytes(), str(file))
+    return sdfg_from_json(file.read_bytes(), str(file), is_valid=is_valid)
 
 
 def digest(text: str) -> str:
@@ -94,13 +98,17 @@ def _text(schema: str, signature: model.ProgramSignature | model.SdfgSignature) 
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
-    """Reads and validates a document of a kind with a schema, a key of _TITLES. Raises SignatureError."""
+def parse(text: str | bytes, source: str, kind: str, *, is_valid: bool = False) -> dict[str, Any]:
+    """
+    Reads a document of a kind with a schema, a key of _TITLES, and validates it unless it `is_valid`. Raises
+    SignatureError.
+    """
     try:
         document = json.loads(
             text if isinstance(text, str) else text.decode(), parse_constant=_finite, parse_float=_finite
         )
-        violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
+        errors = () if is_valid else _validator(kind).iter_errors(document)
+        violations = sorted(errors, key=lambda error: error.json_path)
     except UnicodeDecodeError:
         raise SignatureError(f"'{source}' is not JSON: it is not UTF-8 text.") from None
     except json.JSONDecodeError as error:

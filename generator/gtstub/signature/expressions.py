@@ -193,6 +193,11 @@ class Expression:
                 for each in _inner(atom):
                     yield from each.atoms()
 
+    @property
+    def wraps(self) -> bool:
+        """Whether a part of it is converted to a type in which it may wrap around."""
+        return any(isinstance(atom, Wrapped) for atom in self.atoms())
+
     def replace(self, values: Mapping[str, Expression]) -> Expression:
         """The expression with `values` in place of symbols."""
         constant = self.constant
@@ -521,9 +526,7 @@ def _is_computed(value: Expression) -> bool:
     products = [term for each in every for term, _ in each.terms if isinstance(term, Product)]
     return (
         all(atom.divisor > 0 for atom in atoms if isinstance(atom, Operation))
-        and not any(
-            isinstance(atom, Wrapped) for product in products for atom in Expression(0, ((product, 1),)).atoms()
-        )
+        and not any(Expression(0, ((product, 1),)).wraps for product in products)
         and sum(1 + len(each.terms) for each in every) <= MOST_TERMS
         and all(
             abs(each.constant) <= LARGEST_CONSTANT and all(abs(factor) <= LARGEST_FACTOR for _, factor in each.terms)

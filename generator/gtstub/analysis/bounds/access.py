@@ -14,7 +14,7 @@ from gtstub.analysis.bounds.wrapping import SIGNED, UNSIGNED, Typed, common_type
 from gtstub.sdfg.model import Subset, words_in
 from gtstub.signature import expressions
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, Product, Wrapped, parse, polynomial, quotient, symbol, syntax_tree
+from gtstub.signature.expressions import Expression, Product, parse, polynomial, quotient, symbol, syntax_tree
 from gtstub.signature.facts import fact_text
 from gtstub.signature.model import Condition
 
@@ -238,8 +238,7 @@ class Scope:
         if own == "uint32" and not (a.is_natural and b.is_natural):
             return None, None, step, SIGNED  # DaCe counts in this type or in int64.
         dtype = own if own == "uint32" else common_type(SIGNED, own)
-        signed = [each.value for each in (a, b) if not each.is_natural and dtype == SIGNED]
-        if any(isinstance(atom, Wrapped) for each in signed for atom in each.atoms()):
+        if dtype == SIGNED and any(each.value.wraps for each in (a, b) if not each.is_natural):
             return None, None, step, SIGNED  # DaCe may count in the unsigned type from which an end was converted.
         return converted(a, dtype), converted(Typed(b.value + 1, b.dtype, b.is_natural), dtype) - 1, step, dtype
 
@@ -345,8 +344,7 @@ class Scope:
     def _last_copied(self, ends: tuple[str, str, int], first: Expression, last: Expression) -> Expression:
         start, end = (_parsed(text)[0] for text in ends[:2])
         count = None if start is None or end is None else self.typed(str(end - start + 1))
-        is_wrapped = count is not None and any(isinstance(atom, Wrapped) for atom in count.value.atoms())
-        return first + count.value - 1 if count is not None and is_wrapped else last
+        return first + count.value - 1 if count is not None and count.value.wraps else last
 
 
 def _known(values: Iterable[Expression | None]) -> tuple[Expression, ...] | None:
