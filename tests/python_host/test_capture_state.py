@@ -6,15 +6,18 @@ was refused; and so are arrays without numbers.
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import itertools
+import logging.handlers
+import socket
 import threading
 import types
 import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
@@ -165,6 +168,35 @@ def test_objects_of_libraries_are_left_alone() -> None:
     semaphore.acquire()
     state.restore()
     assert semaphore._value == 2
+
+
+def test_attributes_of_a_base_of_the_standard_library_are_left_alone(tmp_path: Path) -> None:
+    """The others are put back."""
+
+    class Log(logging.handlers.RotatingFileHandler):
+        def __init__(self) -> None:
+            super().__init__(tmp_path / "log")
+            self.count = 0
+
+    class Socket(socket.socket):
+        __slots__ = ("count",)
+
+        def __init__(self) -> None:
+            super().__init__(socket.AF_UNIX)
+            self.count = 0
+
+    class Kind(Protocol):
+        count = 0
+
+    with contextlib.closing(Log()) as log, Socket() as own:
+        state = State([lambda: (log, own, Kind)])
+        log.doRollover()
+        log.count = own.count = Kind.count = 1
+        with own.makefile():
+            state.restore()
+            assert own._io_refs == 1
+        log.stream.write("It is open.")
+        assert (log.count, own.count, Kind.count) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("levels", [2, 3])

@@ -129,7 +129,11 @@ def members(name: str, value: Any) -> Iterator[Member]:
             yield f"{name}.key {number}", key, None
     kind, mapping = type(value), attributes(value)
     put_back = functools.partial(_put_back_attributes, value, kind, mapping) if has_state(kind) else None
-    yield f"{name}.", mapping, put_back
+    if is_a(mapping, dict) and (foreign := set(_foreign_names(kind))):
+        own = [each for each in dict.__iter__(mapping) if type(each) is str and each not in foreign]
+        yield from variables(f"{name}.".removeprefix("."), mapping, own)
+    else:
+        yield f"{name}.", mapping, put_back
     yield from _slots(name, value)
     yield from ((name, each, None) for each in (*(value.__mro__ if is_a(value, type) else ()), *kind.__mro__))
 
@@ -151,6 +155,19 @@ def attributes(value: Any) -> Any:
     return None if slot is None else slot.__get__(value)  # A property of this name is none of these.
 
 
+def _foreign_names(kind: type) -> Iterator[str]:
+    """What the code of its bases of the standard library names. Such attributes of an object are theirs."""
+    for base in filter(_is_foreign, kind.__mro__):
+        for function in filter(lambda each: is_a(each, types.FunctionType), vars(base).values()):
+            yield from names(function.__code__)
+
+
+def _is_foreign(base: type) -> bool:
+    """Whether a class is of the standard library, and its objects have more than their users put into them."""
+    package = _package(base.__module__)
+    return package in sys.stdlib_module_names and package not in FILLED
+
+
 def _put_back_attributes(value: Any, kind: type, mapping: Any) -> None:
     if type(value) is not kind:
         vars(object)["__class__"].__set__(value, kind)
@@ -167,7 +184,8 @@ class _Referent:
 
 def _slots(name: str, value: Any) -> Iterator[Member]:
     for kind in type(value).__mro__:
-        slots = vars(kind).values() if kind in _HOLDERS or "__slots__" in vars(kind) else ()
+        has_slots = "__slots__" in vars(kind) and not _is_foreign(kind)
+        slots = vars(kind).values() if kind in _HOLDERS or has_slots else ()
         for slot in (each for each in slots if is_a(each, types.MemberDescriptorType)):
             with contextlib.suppress(AttributeError):  # is not set
                 each = slot.__get__(value)
@@ -193,9 +211,11 @@ def _variables(function: types.FunctionType) -> Iterator[Member]:
 
 
 def variables(prefix: str, space: dict[str, Any], named: Iterable[str]) -> Iterator[Member]:
-    """Those of a module that functions name."""
-    for name in filter(space.__contains__, named):
-        value = space[name]
+    """Those of a module that functions name, and of an object."""
+    for name in named:
+        if not dict.__contains__(space, name):
+            continue
+        value = dict.__getitem__(space, name)
         yield f"{prefix}{name}", value, functools.partial(dict.__setitem__, space, name, value)
 
 
