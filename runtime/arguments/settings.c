@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/new.h"
 #include "base/refuse.h"
 #include "program/private.h"
 
@@ -72,12 +73,12 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
     return status;
 }
 
-/* Lower bounds that are all 1, for all leaves; NULL when memory runs out. */
+/* Lower bounds that are all 1, for all leaves. */
 static int64_t *new_bounds(const gts_program *self)
 {
     const size_t count = (size_t)self->stub->leaf_count * GTS_MAX_RANK;
-    int64_t *const bounds = malloc(count * sizeof *bounds);
-    for (size_t i = 0; bounds != NULL && i < count; ++i)
+    int64_t *const bounds = gts_new(count, sizeof *bounds);
+    for (size_t i = 0; i < count; ++i)
         bounds[i] = 1;
     return bounds;
 }
@@ -95,8 +96,6 @@ static int set_lower_bounds(gts_program *self, const char *argument, const int64
                           stub->leaves[i].rank, rank);
     if (self->runtime->lower_bounds == NULL)
         self->runtime->lower_bounds = new_bounds(self);
-    if (self->runtime->lower_bounds == NULL)
-        return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot keep lower bounds: out of memory.");
     memcpy(self->runtime->lower_bounds + (size_t)i * GTS_MAX_RANK, bounds, (size_t)rank * sizeof *bounds);
     return 0;
 }

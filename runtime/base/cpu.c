@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/cpu.h"
 #include "base/lock.h"
+#include "base/new.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static char *read_features(void)
     if (is_found)
         return line;
     free(line);
-    return strdup("");
+    return gts_new_text("%s", "");
 }
 
 GTS_LOCK(reading)
@@ -85,7 +86,7 @@ static const char *known_features(void)
         known = read_features();
     const char *const found = known;
     (void)pthread_mutex_unlock(&reading);
-    return found == NULL ? "" : found;
+    return found;
 }
 
 static bool has(const char *name, size_t length)

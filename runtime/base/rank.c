@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/new.h"
 #include "base/path.h"
 
 #define SIZES "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"
@@ -82,15 +83,13 @@ char *gts_own_path(const char *path)
     const char *const place = find_place(path);
     const bool has_process = strncmp(place, "%p", 2) == 0;
     const long rank = gts_rank();
-    char directory[PATH_MAX] = "", number[32] = "", *text;
+    char directory[PATH_MAX] = "", number[32] = "";
     if (*path != '/' && getcwd(directory, sizeof directory) == NULL)
         return NULL;
     if (has_process)
         (void)snprintf(number, sizeof number, "%ld", (long)getpid());
     else if (rank >= 0)
         (void)snprintf(number, sizeof number, "-%ld", rank);
-    return asprintf(&text, "%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", (int)(place - path), path, number,
-                    has_process ? place + 2 : place) < 0
-               ? NULL
-               : text;
+    return gts_new_text("%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", (int)(place - path), path, number,
+                        has_process ? place + 2 : place);
 }

@@ -116,10 +116,6 @@ static int before(gts_program *self)
     int status = 0;
     for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED)) {
         gts_checked *const checked = gts_checked_find(self, checks);
-        if (checked == NULL) {
-            status = GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
-            break;
-        }
         begin(self, checked);
         if (!checked->is_running)
             continue;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/new.h"
+
 size_t gts_checked_place;
 
 void gts_checked_join_bounds(gts_checked *checked, uint32_t index)
@@ -57,11 +59,9 @@ bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_r
         if (each->rule == rule && strcmp(each->array, array) == 0)
             return true;
     }
-    gts_warned *const made = malloc(sizeof *made);
-    if (made != NULL) {
-        *made = (gts_warned){checked->warned, array, rule};
-        checked->warned = made;
-    }
+    gts_warned *const made = gts_new(1, sizeof *made);
+    *made = (gts_warned){checked->warned, array, rule};
+    checked->warned = made;
     return false;
 }
 
@@ -98,15 +98,9 @@ gts_checked *gts_checked_find(gts_program *self, gts_checks *checks)
     if (known != NULL)
         return known;
     const size_t count = self->stub->leaf_count;
-    gts_checked *const made = calloc(1, sizeof *made + count * sizeof *made->fields);
-    if (made == NULL)
-        return NULL;
+    gts_checked *const made = gts_new(1, sizeof *made + count * sizeof *made->fields);
     made->checks = checks;
-    made->applies = calloc(count * checks->rule_count + 1, sizeof *made->applies);
-    if (made->applies == NULL) {
-        free_checked(made);
-        return NULL;
-    }
+    made->applies = gts_new(count * checks->rule_count, sizeof *made->applies);
     made->is_selected = select_program(checks, self->stub->name);
     for (uint32_t i = 0; i < count && made->is_selected; ++i) {
         if (gts_checked_is_field(self, i))

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "base/layout.h"
+#include "base/new.h"
 #include "base/refuse.h"
 #include "debug/guard.h"
 
@@ -172,9 +173,7 @@ static int call_back(gts_program *self, uint32_t leaf, const gts_callback_value 
 {
     const gts_guard *const guard = gts_checked_of(self)->guard;
     const size_t count = (size_t)arguments + results;
-    gts_callback_value *const moved = malloc((count + 1) * sizeof *moved);
-    if (moved == NULL)
-        return gts_guard_refuse_memory(self);
+    gts_callback_value *const moved = gts_new(count, sizeof *moved);
     for (size_t i = 0; i < count; ++i) {
         moved[i] = values[i];
         moved[i].data = address_at_host(guard, values[i].data);
@@ -244,9 +243,9 @@ static bool is_at_end(const gts_program *self)
 
 static void release(const gts_program *self, gts_guard *guard)
 {
-    for (size_t i = 0; guard->regions != NULL && i < guard->region_count; ++i)
+    for (size_t i = 0; i < guard->region_count; ++i)
         gts_pages_release(guard->regions[i].pages);
-    for (uint32_t i = 0; guard->workspaces != NULL && i < self->stub->workspace_count; ++i)
+    for (uint32_t i = 0; i < self->stub->workspace_count; ++i)
         gts_pages_release(guard->workspaces[i].pages);
     free(guard->parts);
     free(guard->regions);
@@ -258,11 +257,9 @@ static int prepare(gts_program *self, gts_guard *guard)
 {
     const size_t leaves = self->stub->leaf_count, workspaces = self->stub->workspace_count;
     guard->at_end = is_at_end(self);
-    guard->parts = calloc(leaves + 1, sizeof *guard->parts);
-    guard->regions = calloc(leaves + 1, sizeof *guard->regions);
-    guard->workspaces = calloc(workspaces + 1, sizeof *guard->workspaces);
-    if (guard->parts == NULL || guard->regions == NULL || guard->workspaces == NULL)
-        return gts_guard_refuse_memory(self);
+    guard->parts = gts_new(leaves, sizeof *guard->parts);
+    guard->regions = gts_new(leaves, sizeof *guard->regions);
+    guard->workspaces = gts_new(workspaces, sizeof *guard->workspaces);
     for (size_t i = 0; i < workspaces; ++i)
         guard->workspaces[i].low = (uintptr_t)self->workspace[i];
     find_parts(self, guard);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/layout.h"
+#include "base/new.h"
 #include "base/refuse.h"
 #include "debug/guard.h"
 
@@ -224,11 +225,9 @@ static int compare_orders(const void *a, const void *b)
 int gts_guard_report(gts_program *self, const gts_guard *guard)
 {
     const size_t count = guard->region_count + self->stub->workspace_count;
-    finding *const found = calloc(count + 1, sizeof *found);
+    finding *const found = gts_new(count, sizeof *found);
     size_t found_count = 0;
     int status = 0;
-    if (found == NULL)
-        return gts_guard_refuse_memory(self);
     for (size_t i = 0; i < count; ++i) {
         const gts_region *const region = region_at(guard, i);
         if (region->pages == NULL)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/new.h"
 
 /* Handlers read the list without the lock. An element stays in it for good, and is reused. */
 static gts_pages *all;
@@ -124,15 +125,9 @@ static gts_pages *take(size_t most)
         pages = pages->next;
     if (pages != NULL)
         return pages;
-    pages = calloc(1, sizeof *pages);
-    gts_access *const noted = calloc(most, sizeof *noted);
-    if (pages == NULL || noted == NULL) {
-        free(pages);
-        free(noted);
-        return NULL;
-    }
+    pages = gts_new(1, sizeof *pages);
     pages->most = most;
-    pages->noted = noted;
+    pages->noted = gts_new(most, sizeof *pages->noted);
     pages->next = all;
     __atomic_store_n(&all, pages, __ATOMIC_RELEASE);
     return pages;
@@ -145,15 +140,11 @@ gts_pages *gts_pages_reserve(size_t size, size_t most)
         return NULL;
     (void)pthread_mutex_lock(&lock);
     gts_pages *const self = take(most);
-    if (self != NULL) {
-        self->is_taken = true;
-        self->count = 0;
-        __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE); /* while `end` is 0 */
-        __atomic_store_n(&self->end, (uintptr_t)memory + size, __ATOMIC_RELEASE);
-    }
+    self->is_taken = true;
+    self->count = 0;
+    __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE); /* while `end` is 0 */
+    __atomic_store_n(&self->end, (uintptr_t)memory + size, __ATOMIC_RELEASE);
     (void)pthread_mutex_unlock(&lock);
-    if (self == NULL)
-        (void)munmap(memory, size);
     return self;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/new.h"
 
 /* The checks of NDSL: every name that contains one of these. */
 static const char FV3[] = "min *delp*=0; min *qvapor*=-1e-8; min *qliquid*=-1e-8; min *qrain*=-1e-8; "
@@ -248,20 +249,13 @@ static size_t count_items(const char *text)
 
 gts_checks *gts_checks_read(const char *text)
 {
-    gts_checks *self = calloc(1, sizeof *self);
+    gts_checks *const self = gts_new(1, sizeof *self);
     const size_t items = count_items(text);
-    if (self != NULL) {
-        /* Each item is kept twice, as a whole and cut into its parts, and each part ends with a 0. */
-        self->text = malloc(2 * (strlen(text) + items * (sizeof FV3 + 1)));
-        self->rules = calloc(items, sizeof *self->rules);
-        self->traces = calloc(items, sizeof *self->traces);
-        self->only = calloc(items, sizeof *self->only);
-    }
-    if (self == NULL || self->text == NULL || self->rules == NULL || self->traces == NULL || self->only == NULL) {
-        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Checks cannot begin: out of memory.");
-        gts_checks_free(self);
-        return NULL;
-    }
+    /* Each item is kept twice, as a whole and cut into its parts, and each part ends with a 0. */
+    self->text = gts_new(2, strlen(text) + items * (sizeof FV3 + 1));
+    self->rules = gts_new(items, sizeof *self->rules);
+    self->traces = gts_new(items, sizeof *self->traces);
+    self->only = gts_new(items, sizeof *self->only);
     reader reader = {self, self->text, false};
     if (read_items(&reader, text) != 0) {
         gts_checks_free(self);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/layout.h"
+#include "base/new.h"
 #include "base/section.h"
 #include "granule/private.h"
 #include "program/counting.h"
@@ -170,11 +171,6 @@ typedef struct bound {
     gts_hook_call *hook_calls;
 } bound;
 
-static GTS_COLD int refuse_memory(const gts_granule_descriptor *self)
-{
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be bound: out of memory.", self->name);
-}
-
 static void take_section(gts_array *array, const gts_array *whole, const gts_section *section)
 {
     int64_t first = 0;
@@ -272,9 +268,7 @@ static int bind_call(const bound *self, const gts_granule_step *step, uint32_t p
 {
     const gts_granule_position *const at = &step->positions[position];
     gts_program *const program = self->granule->programs[at->index];
-    void *const args = calloc(1, program->stub->args_size);
-    if (args == NULL)
-        return refuse_memory(self->granule->descriptor);
+    void *const args = gts_new(1, program->stub->args_size);
     const uint32_t number = (uint32_t)(step - self->granule->descriptor->steps);
     fill_args(self, program, at->arguments, gts_granule_used(self->granule, number), args);
     const int status = gts_bind(program, args, &action->call);
@@ -292,12 +286,10 @@ static int call_hook(void *data, void *const *arrays)
     return self->hook.function(self->hook.data, self->arrays);
 }
 
-/* Makes what a step calls in place of a hook; NULL when memory runs out. */
+/* Makes what a step calls in place of a hook. */
 static gts_hook_call *new_hook_call(bound *self, const gts_granule_position *at)
 {
-    gts_hook_call *const call = malloc(sizeof *call + at->array_count * sizeof *call->arrays);
-    if (call == NULL)
-        return NULL;
+    gts_hook_call *const call = gts_new(1, sizeof *call + at->array_count * sizeof *call->arrays);
     *call = (gts_hook_call){.next = self->hook_calls, .hook = self->hooks[at->index], .count = at->array_count};
     for (uint32_t i = 0; i < at->array_count; ++i)
         call->arrays[i] = self->arrays[at->arrays[i]];
@@ -305,41 +297,36 @@ static gts_hook_call *new_hook_call(bound *self, const gts_granule_position *at)
     return call;
 }
 
-static int add_hook(bound *self, const gts_granule_position *at, gts_action *action)
+static void add_hook(bound *self, const gts_granule_position *at, gts_action *action)
 {
-    const gts_granule_descriptor *const descriptor = self->granule->descriptor;
     gts_hook_call *const call = new_hook_call(self, at);
-    void **const arrays = calloc(at->array_count + 1, sizeof *arrays);
-    if (call == NULL || arrays == NULL) {
-        free(arrays);
-        return refuse_memory(descriptor);
-    }
+    void **const arrays = gts_new(at->array_count, sizeof *arrays);
     for (uint32_t i = 0; i < at->array_count; ++i)
         arrays[i] = call->arrays[i].data;
     *action = (gts_action){
         .array_function = call_hook,
         .data = call,
-        .name = descriptor->hooks[at->index],
+        .name = self->granule->descriptor->hooks[at->index],
         .arrays = arrays,
         .array_count = at->array_count,
     };
-    return 0;
 }
 
 static int make_actions(bound *self, const gts_granule_step *step, gts_action *actions)
 {
     for (uint32_t i = 0; i < step->count; ++i) {
         const gts_granule_position *const at = &step->positions[i];
-        GTS_TRY(at->arguments != NULL ? bind_call(self, step, i, &actions[i]) : add_hook(self, at, &actions[i]));
+        if (at->arguments == NULL)
+            add_hook(self, at, &actions[i]);
+        else
+            GTS_TRY(bind_call(self, step, i, &actions[i]));
     }
     return 0;
 }
 
 static int make_step(bound *self, const gts_granule_step *step, gts_step **made)
 {
-    gts_action *const actions = calloc(step->count + 1, sizeof *actions);
-    if (actions == NULL)
-        return refuse_memory(self->granule->descriptor);
+    gts_action *const actions = gts_new(step->count, sizeof *actions);
     int status = make_actions(self, step, actions);
     if (status == 0)
         status = gts_step_new(step->name, actions, step->count, made);
@@ -354,9 +341,9 @@ static int make_step(bound *self, const gts_granule_step *step, gts_step **made)
 static int make_steps(bound *self)
 {
     const gts_granule_descriptor *const descriptor = self->granule->descriptor;
-    gts_action *const actions = calloc(descriptor->step_count + 1, sizeof *actions);
-    self->steps = calloc(descriptor->step_count + 1, sizeof(gts_step *));
-    int status = actions == NULL || self->steps == NULL ? refuse_memory(descriptor) : 0;
+    gts_action *const actions = gts_new(descriptor->step_count, sizeof *actions);
+    int status = 0;
+    self->steps = gts_new(descriptor->step_count, sizeof(gts_step *));
     for (uint32_t i = 0; i < descriptor->step_count && status == 0; ++i) {
         status = make_step(self, &descriptor->steps[i], &self->steps[i]);
         actions[i].step = self->steps[i];
@@ -429,10 +416,9 @@ int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t inde
                              index_base);
     GTS_TRY(check_hooks(descriptor, hooks));
     GTS_TRY(gts_granule_check_idle(self));
-    gts_array *const arrays = calloc(descriptor->array_count + 1, sizeof *arrays);
-    span *const spans = calloc(descriptor->array_count + 1, sizeof *spans);
-    const int status = arrays == NULL || spans == NULL ? refuse_memory(descriptor)
-                                                       : bind(self, arguments, index_base, hooks, arrays, spans);
+    gts_array *const arrays = gts_new(descriptor->array_count, sizeof *arrays);
+    span *const spans = gts_new(descriptor->array_count, sizeof *spans);
+    const int status = bind(self, arguments, index_base, hooks, arrays, spans);
     free(arrays);
     free(spans);
     return status;
@@ -446,7 +432,7 @@ int gts_granule_unbind(gts_granule *self)
     free_steps(self->descriptor, self->steps, &self->all, self->hook_calls);
     self->steps = NULL;
     self->hook_calls = NULL;
-    for (uint32_t i = 0; self->arrays != NULL && i < self->descriptor->array_count; ++i) {
+    for (uint32_t i = 0; i < self->descriptor->array_count; ++i) {
         if (self->descriptor->arrays[i].is_argument)
             self->arrays[i].data = NULL;
     }

@@ -5,15 +5,10 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "base/path.h"
 #include "granule/private.h"
 #include "gtstub/program.h"
-
-static int refuse_memory(const gts_granule_descriptor *self)
-{
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: out of memory.",
-                         self->name);
-}
 
 static int open_program(const gts_granule_descriptor *self, const char *folder, const gts_granule_program *wanted,
                         gts_program **program)
@@ -64,7 +59,7 @@ static void set_values(gts_granule *self)
 /* Closes the programs of a granule that is not bound, and frees its members. */
 static void release(gts_granule *self)
 {
-    for (uint32_t i = 0; self->programs != NULL && i < self->descriptor->program_count; ++i)
+    for (uint32_t i = 0; i < self->descriptor->program_count; ++i)
         gts_close(&self->programs[i]);
     gts_kept_unmap(&self->kept);
     free(self->programs);
@@ -78,24 +73,16 @@ static void release(gts_granule *self)
 
 static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
 {
-    gts_granule *self = calloc(1, sizeof *self);
-    if (self == NULL)
-        return NULL;
+    gts_granule *const self = gts_new(1, sizeof *self);
     self->descriptor = descriptor;
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
-    self->programs = calloc(descriptor->program_count + 1, sizeof *self->programs); /* + 1: never of no bytes */
-    self->arrays = calloc(descriptor->array_count + 1, sizeof *self->arrays);
-    self->is_temporary = calloc(descriptor->array_count + 1, sizeof *self->is_temporary);
-    self->values = calloc(descriptor->scalar_count + 1, sizeof *self->values);
-    self->used = calloc((size_t)descriptor->step_count * descriptor->scalar_count + 1, sizeof *self->used);
-    self->run_with = calloc(descriptor->step_count + 1, sizeof *self->run_with);
-    self->changed = calloc(descriptor->scalar_count + 1, sizeof *self->changed);
-    if (self->programs == NULL || self->arrays == NULL || self->is_temporary == NULL || self->values == NULL ||
-        self->used == NULL || self->run_with == NULL || self->changed == NULL) {
-        release(self);
-        free(self);
-        return NULL;
-    }
+    self->programs = gts_new(descriptor->program_count, sizeof *self->programs);
+    self->arrays = gts_new(descriptor->array_count, sizeof *self->arrays);
+    self->is_temporary = gts_new(descriptor->array_count, sizeof *self->is_temporary);
+    self->values = gts_new(descriptor->scalar_count, sizeof *self->values);
+    self->used = gts_new((size_t)descriptor->step_count * descriptor->scalar_count, sizeof *self->used);
+    self->run_with = gts_new(descriptor->step_count, sizeof *self->run_with);
+    self->changed = gts_new(descriptor->scalar_count, sizeof *self->changed);
     set_layouts(self);
     set_values(self);
     return self;
@@ -110,9 +97,7 @@ int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folde
             "Granule '%s' was compiled for version %u of the binary interface, and this runtime has %d: "
             "compile it again.",
             descriptor->name, descriptor->abi, GTS_ABI);
-    gts_granule *self = new_granule(descriptor);
-    if (self == NULL)
-        return refuse_memory(descriptor);
+    gts_granule *const self = new_granule(descriptor);
     int status = gts_kept_map(&self->kept, descriptor, folder, self->arrays, self->is_temporary);
     for (uint32_t i = 0; i < descriptor->program_count && status == 0; ++i)
         status = open_program(descriptor, folder, &descriptor->programs[i], &self->programs[i]);
@@ -134,7 +119,7 @@ static gts_granule *last_closed;
 /* Makes the granule one that is refused: copies of its handle may still be used. */
 static void keep_closed(gts_granule *self)
 {
-    *self = (gts_granule){.name = strdup(self->descriptor->name)};
+    *self = (gts_granule){.name = gts_new_text("%s", self->descriptor->name)};
     (void)pthread_mutex_lock(&lock);
     self->older = last_closed;
     last_closed = self;

@@ -44,7 +44,7 @@ struct gts_granule {
     gts_step **steps; /* [step_count]; NULL unless the granule is bound */
     gts_step *all;    /* contains all steps, to change them at once */
     gts_hook_call *hook_calls;
-    char *name;         /* after the granule was closed: what it was called; NULL when memory ran out */
+    char *name;         /* after the granule was closed: what it was called */
     gts_granule *older; /* that was closed before this one */
 };
 

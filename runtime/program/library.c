@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "program/private.h"
 #include "program/trust.h"
 
@@ -61,9 +62,7 @@ static char *new_name(const char *path)
         count += strcmp(each->path, path) == 0;
     const size_t directory = (size_t)(strrchr(path, '/') + 1 - path);
     const size_t length = strlen(path);
-    char *const name = malloc(length + 2 * count + 1);
-    if (name == NULL)
-        return NULL;
+    char *const name = gts_new(1, length + 2 * count + 1);
     memcpy(name, path, directory);
     for (size_t i = 0; i < count; ++i)
         memcpy(name + directory + 2 * i, "./", 2);
@@ -171,17 +170,14 @@ static void *open_trusted(const char *given, const char *path, const gts_file *f
 static void *open_new(const char *given, const gts_file *file, int *descriptor)
 {
     char *const path = realpath(given, NULL);
-    library *const self = path == NULL ? NULL : malloc(sizeof *self);
-    void *handle = NULL;
-    if (self == NULL)
-        (void)refuse(given, strerror(errno));
-    else
-        handle = open_trusted(given, path, file, descriptor);
+    if (path == NULL)
+        return refuse(given, strerror(errno));
+    void *const handle = open_trusted(given, path, file, descriptor);
     if (handle == NULL) {
-        free(self);
         free(path);
         return NULL;
     }
+    library *const self = gts_new(1, sizeof *self);
     *self = (library){.next = libraries, .handle = handle, .file = *file, .path = path};
     libraries = self;
     if (*descriptor < 0 || is_in(AT_FDCWD, path, file))

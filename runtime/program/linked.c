@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "base/path.h"
 #include "program/private.h"
 
@@ -45,10 +46,9 @@ const gts_linked_stub *gts_linked_beside(const char *directory, size_t length, c
     const gts_linked_stub *const last = last_stub(), *found = last;
     *count = 0;
     for (const gts_linked_stub *each = last; each != NULL; each = each->next) {
-        char *path = NULL;
-        if ((library != NULL && strcmp(library, each->stub->library) != 0) ||
-            asprintf(&path, "%.*s/%s", (int)length, directory, each->stub->library) < 0)
+        if (library != NULL && strcmp(library, each->stub->library) != 0)
             continue;
+        char *const path = gts_new_text("%.*s/%s", (int)length, directory, each->stub->library);
         if (access(path, F_OK) == 0 && (*count)++ == 0)
             found = each;
         free(path);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/new.h"
 #include "base/table_copy.h"
 #include "gtstub/bound.h"
 #include "program/observe.h"
@@ -123,7 +124,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
 
 static void free_program(gts_program *self)
 {
-    for (uint32_t i = 0; self->leaf != NULL && i < self->stub->leaf_count; ++i) {
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         gts_table_copy_release(self->leaf[i].table[0].copy);
         gts_table_copy_release(self->leaf[i].table[1].copy);
     }
@@ -143,14 +144,6 @@ static void free_program(gts_program *self)
     free(self);
 }
 
-/* Allocates zeroed memory, or clears *is_there; never 0 bytes, because calloc() may return NULL for them. */
-static void *new_array(size_t count, size_t size, bool *is_there)
-{
-    void *const memory = calloc(count == 0 ? 1 : count, size);
-    *is_there &= memory != NULL;
-    return memory;
-}
-
 /* The length of gts_program.descriptors: an address for each array, and two words for each of its axes. */
 static size_t descriptor_words(const gts_stub *stub)
 {
@@ -160,47 +153,30 @@ static size_t descriptor_words(const gts_stub *stub)
     return words;
 }
 
-#define CACHE_LINE 64
-
-_Static_assert(offsetof(gts_program, stub) == CACHE_LINE,
+_Static_assert(offsetof(gts_program, stub) == GTS_CACHE_LINE,
                "the members for calls with known arrays must fill one cache line");
-
-/* Zeroed memory that no other data shares a cache line with, or NULL. */
-static void *new_lines(size_t size)
-{
-    const size_t rounded = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    void *const memory = aligned_alloc(CACHE_LINE, rounded);
-    return memory == NULL ? NULL : memset(memory, 0, rounded);
-}
 
 static gts_program *new_program(const gts_stub *stub)
 {
     const size_t known = offsetof(gts_program, known) + (stub->leaf_count + 1) * sizeof(void *);
-    const size_t runtime = (known + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    char *const memory = new_lines(runtime + sizeof(gts_runtime) + gts_observed_size);
-    if (memory == NULL)
-        return NULL;
+    const size_t runtime = (known + GTS_CACHE_LINE - 1) / GTS_CACHE_LINE * GTS_CACHE_LINE;
+    char *const memory = gts_new_lines(runtime + sizeof(gts_runtime) + gts_observed_size);
     gts_program *const self = (gts_program *)memory;
     self->runtime = (gts_runtime *)(memory + runtime);
     self->runtime->home = &gts_attention;
     self->stub = self->linked = stub;
-    bool is_there = true;
-    self->leaf = new_array(stub->leaf_count, sizeof *self->leaf, &is_there);
-    self->slots = new_array(1, stub->slots_size, &is_there);
-    self->args = new_array(1, stub->args_size, &is_there);
-    self->descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors, &is_there);
-    self->other.slots = new_array(1, stub->slots_size, &is_there);
-    self->other.args = new_array(1, stub->args_size, &is_there);
-    self->other.descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors, &is_there);
-    self->bytes = new_array(stub->workspace_count, sizeof *self->bytes, &is_there);
-    self->install = new_array(stub->workspace_count, sizeof *self->install, &is_there);
-    self->workspace = new_array(stub->workspace_count, sizeof *self->workspace, &is_there);
-    self->runtime->workspace_size = new_array(stub->workspace_count, sizeof *self->runtime->workspace_size, &is_there);
-    self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol, &is_there);
-    if (!is_there) {
-        free_program(self);
-        return NULL;
-    }
+    self->leaf = gts_new(stub->leaf_count, sizeof *self->leaf);
+    self->slots = gts_new(1, stub->slots_size);
+    self->args = gts_new(1, stub->args_size);
+    self->descriptors = gts_new(descriptor_words(stub), sizeof *self->descriptors);
+    self->other.slots = gts_new(1, stub->slots_size);
+    self->other.args = gts_new(1, stub->args_size);
+    self->other.descriptors = gts_new(descriptor_words(stub), sizeof *self->descriptors);
+    self->bytes = gts_new(stub->workspace_count, sizeof *self->bytes);
+    self->install = gts_new(stub->workspace_count, sizeof *self->install);
+    self->workspace = gts_new(stub->workspace_count, sizeof *self->workspace);
+    self->runtime->workspace_size = gts_new(stub->workspace_count, sizeof *self->runtime->workspace_size);
+    self->memory_symbol = gts_new(stub->memory_symbol_count, sizeof *self->memory_symbol);
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         self->leaf[i].current = &self->leaf[i].remembered[0];
         self->leaf[i].index_base = GTS_NO_INDEX_BASE;
@@ -221,9 +197,6 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file
     if (library == NULL)
         return -1;
     gts_program *self = new_program(stub);
-    if (self == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
-                             stub->name);
     (void)gts_lock(self, GTS_FOREVER); /* another thread may be setting the stream of all programs */
     GTS_OBSERVE(load, self, library);
     const bool is_ready = find_sdfg(self, library, library_path) == 0 &&

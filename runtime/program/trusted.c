@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "program/trust.h"
 
 #define USERS "/etc/passwd"
@@ -54,14 +55,14 @@ typedef struct lookup {
 static char *find(gts_trusted_kind kind, lookup *self)
 {
     for (size_t size = LEAST_ENTRY_SIZE; size <= MOST_ENTRY_SIZE; size *= 4) {
-        char *const buffer = malloc(size);
+        char *const buffer = gts_new(1, size);
         struct passwd *user = NULL;
         struct group *group = NULL;
-        int status = ENOMEM;
-        if (buffer != NULL && kind == GTS_TRUSTED_USER)
+        int status;
+        if (kind == GTS_TRUSTED_USER)
             status = self->name == NULL ? getpwuid_r(self->id, &self->user, buffer, size, &user)
                                         : getpwnam_r(self->name, &self->user, buffer, size, &user);
-        else if (buffer != NULL)
+        else
             status = self->name == NULL ? getgrgid_r(self->id, &self->group, buffer, size, &group)
                                         : getgrnam_r(self->name, &self->group, buffer, size, &group);
         if (user != NULL || group != NULL)
@@ -195,21 +196,17 @@ static int read_element(const char *element, trusted *self)
 /* Reads a setting, and adds it. If it is refused, the next load reads it again. The caller holds the lock. */
 static int read_setting(const char *given)
 {
-    setting *const self = calloc(1, sizeof *self + strlen(given) * sizeof *self->elements); /* more than it can have */
-    char *const text = strdup(given), *const copy = strdup(given), *rest = NULL;
+    setting *const self = gts_new(1, sizeof *self + strlen(given) * sizeof *self->elements); /* more than it can have */
+    char *const copy = gts_new_text("%s", given), *rest = NULL;
     int status = 0;
-    if (self == NULL || text == NULL || copy == NULL)
-        status = refuse(given, "cannot be read: out of memory");
-    for (char *each = status == 0 ? strtok_r(copy, ":", &rest) : NULL; each != NULL && status == 0;
-         each = strtok_r(NULL, ":", &rest))
+    for (char *each = strtok_r(copy, ":", &rest); each != NULL && status == 0; each = strtok_r(NULL, ":", &rest))
         status = read_element(each, &self->elements[self->count++]);
     free(copy);
     if (status != 0) {
-        free(text);
         free(self);
         return status;
     }
-    self->text = text;
+    self->text = gts_new_text("%s", given);
     self->next = settings;
     settings = self;
     return 0;

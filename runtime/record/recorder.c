@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "base/names.h"
+#include "base/new.h"
 #include "record/archive.h"
 #include "record/snapshot.h"
 
@@ -67,7 +68,7 @@ static void read_environment(void)
     const char *const programs = variable("GTSTUB_RECORD_PROGRAMS");
     if (directory == NULL)
         return;
-    recorder.wanted = programs == NULL ? NULL : strdup(programs);
+    recorder.wanted = programs == NULL ? NULL : gts_new_text("%s", programs);
     if (!read_calls(calls == NULL ? "" : calls))
         (void)fprintf(
             stderr,
@@ -85,16 +86,13 @@ static bool is_wanted(const char *name)
     return recorder.wanted == NULL || gts_has_name(recorder.wanted, name);
 }
 
-/* A name that no other program of the recording has; NULL when memory runs out. */
+/* A name that no other program of the recording has. */
 static char *new_id(const char *name)
 {
     unsigned int number = 1;
     for (const gts_recorder_program *other = recorder.programs; other != NULL; other = other->next)
         number += strcmp(other->stub->name, name) == 0;
-    char *id = NULL;
-    if (number == 1)
-        return strdup(name);
-    return asprintf(&id, "%s-%u", name, number) < 0 ? NULL : id;
+    return number == 1 ? gts_new_text("%s", name) : gts_new_text("%s-%u", name, number);
 }
 
 static gts_recorder_program *find_or_make(const gts_stub *stub)
@@ -105,15 +103,9 @@ static gts_recorder_program *find_or_make(const gts_stub *stub)
             strcmp(known->stub->sdfg_digest, stub->sdfg_digest) == 0)
             return known;
     }
-    gts_recorder_program *const made = calloc(1, sizeof *made);
-    char *const id = made == NULL ? NULL : new_id(stub->name);
-    if (id == NULL) {
-        (void)fprintf(stderr, "Program '%s' is not recorded: out of memory.\n", stub->name);
-        free(made);
-        return NULL;
-    }
+    gts_recorder_program *const made = gts_new(1, sizeof *made);
     *made = (gts_recorder_program){
-        .next = recorder.programs, .stub = stub, .id = id, .has_ended = gts_has_callbacks(stub)};
+        .next = recorder.programs, .stub = stub, .id = new_id(stub->name), .has_ended = gts_has_callbacks(stub)};
     if (made->has_ended)
         (void)fprintf(stderr, "Program '%s' is not recorded: it calls functions of its host.\n", stub->name);
     return recorder.programs = made;
@@ -172,14 +164,14 @@ static bool can_be_copied(const gts_program *self)
 
 /*
  * Ends the recording: of this program, if its arguments could not be copied from the GPU; otherwise of all programs, and
- * errno is the reason. `call` may be NULL.
+ * errno is the reason.
  */
 static void stop(const gts_program *self, const gts_recorder_call *call, uint64_t number)
 {
     const int reason = errno;
     const char *const name = self->stub->name;
     gts_archive_give_up();
-    if (call != NULL && call->gpu_error != 0) {
+    if (call->gpu_error != 0) {
         gts_recorder_of(self)->has_ended = true;
         (void)fprintf(stderr,
                       "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be "
@@ -224,10 +216,9 @@ static gts_recorder_call *before(gts_program *self)
     gts_recorder_program *const program = gts_recorder_of(self);
     const uint64_t number = ++program->calls;
     if (counts_call(program, number) && number >= recorder.first && can_be_copied(self)) {
-        call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
-        if (call != NULL)
-            call->number = number;
-        if (call == NULL || !gts_snapshot_before(self, call)) {
+        call = gts_new(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
+        call->number = number;
+        if (!gts_snapshot_before(self, call)) {
             stop(self, call, number);
             free(call);
             call = NULL;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
+#include "base/new.h"
 
 size_t gts_recorder_place;
 
@@ -72,9 +73,7 @@ static gts_store *find_store(gts_recorder_program *program, uint32_t leaf, const
             return store;
         ++number;
     }
-    gts_store *const store = calloc(1, sizeof *store);
-    if (store == NULL)
-        return NULL;
+    gts_store *const store = gts_new(1, sizeof *store);
     *store = (gts_store){.next = program->stores, .leaf = leaf, .number = number, .last = -1};
     (void)memcpy(store->shape, array->shape, sizeof store->shape);
     return program->stores = store;
@@ -85,8 +84,6 @@ static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_va
 {
     if (value->store == NULL)
         value->store = find_store(program, leaf, &value->array);
-    if (value->store == NULL)
-        return -1; /* calloc() has set errno */
     if (!gts_buffer_reserve(&packed, value->size))
         return -1;
     gts_array array = value->array;
