@@ -8,7 +8,7 @@ import itertools
 import sys
 import types
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, UserDict
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -57,6 +57,16 @@ def managed() -> Any:
 class OwnDict(dict):
     def items(self) -> Any:
         raise AssertionError
+
+    __iter__ = __len__ = keys = items
+
+
+class Mapped(UserDict):
+    def __init__(self) -> None:
+        self.level = LEVEL
+
+    def __getitem__(self, key: int) -> Level:
+        return self.level
 
 
 class OwnList(list):
@@ -141,6 +151,10 @@ WAYS: dict[str, Callable[[], Reach]] = {
     "frozen set": lambda: lambda holder=frozenset((LEVEL,)): next(iter(holder)),
     "key": lambda: lambda holder={LEVEL: 0}: next(iter(holder)),
     "read-only mapping": lambda: lambda holder=types.MappingProxyType({0: LEVEL}): holder[0],
+    "read-only mapping of the user": lambda: (
+        lambda holder=types.MappingProxyType(OwnDict({0: LEVEL})): holder[0]  # noqa: B008
+    ),
+    "attribute of a read-only mapping": lambda: lambda holder=types.MappingProxyType(Mapped()): holder[0],  # noqa: B008
     "array of objects": lambda: lambda holder=np.array([LEVEL], object): holder[0],  # noqa: B008
     "array of structures": lambda: lambda holder=np.array([(LEVEL,)], [("level", object)]): holder["level"][0],  # noqa: B008
     "values of a mapping": lambda: lambda values={0: LEVEL}.values(): next(iter(values)),  # noqa: B008
@@ -380,9 +394,10 @@ def test_no_code_runs() -> None:
     function = with_array(np.zeros(1))
     function.__defaults__ = (1, 2, 3)  # as a decorator may leave them
     module, key = NotImported("lazy"), Key()
-    mapping = {key: module}
+    mapping, ordered, own = {key: module}, OrderedDict({key: function}), OwnDict({key: module})
+    views = [types.MappingProxyType(own), ordered.keys(), ordered.values(), ordered.items(), {key: 0}.keys()]
     key.has_hash = False
-    assert list(State([lambda: (function, mapping, proxy)]).arrays) == ["x"]
+    assert list(State([lambda: (mapping, ordered, own, proxy, views)]).arrays) == ["x"]
 
 
 def test_names_stay_short() -> None:

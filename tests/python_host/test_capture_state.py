@@ -359,7 +359,7 @@ def captured(model: Counted, after: Callable[[], object] = lambda: None) -> str:
         warnings.simplefilter("always")
         try:
             gtstub.capture(lambda: model.run_inner(inner, after), name="run")
-        except (CaptureError, LookupError) as error:
+        except (CaptureError, LookupError, TypeError) as error:
             text = str(error)
     assert list(Counted.counts) == [4, 7]
     assert model.new.tolist()[:4] == [2.0, 4.0, 6.0, 8.0]
@@ -415,6 +415,11 @@ def test_a_rank_without_numbers_that_can_change(counted: Counted) -> None:
     captured(counted)
 
 
+def test_a_rank_with_an_object_that_cannot_be_looked_at(counted: Counted) -> None:
+    counted.more = type("Meta", (type,), {"__hash__": None})("Kind", (), {})()
+    assert captured(counted) == "unhashable type: 'Meta'"
+
+
 def test_a_rank_without_programs(counted: Counted) -> None:
     def run() -> None:
         counted.counts[0] += 1
@@ -423,3 +428,7 @@ def test_a_rank_without_programs(counted: Counted) -> None:
     with pytest.raises(CaptureError, match="has captured nothing"):
         gtstub.capture(run)
     assert (Counted.counts[0], counted.t) == (4, 1)
+    counted.more = type("Meta", (type,), {"__hash__": None})("Kind", (), {})()
+    with pytest.raises(CaptureError, match="has captured nothing"):
+        gtstub.capture(run)
+    assert Counted.counts[0] == 8

@@ -67,6 +67,7 @@ def verify_step(step: _host.Step, run_again: Callable[[Look | None], _host.Step]
     """
     verification = _Verification(step, run_again, method)
     try:
+        verification.look()
         _check_copies(step)
         verification.compare()
         limits = verification.compare_perturbed()
@@ -92,6 +93,8 @@ def run_as_others(step: _host.Step, method: Callable[[], object]) -> None:
         return
     verification = _Verification(step, lambda _: step, method)
     try:
+        with contextlib.suppress(Exception):
+            verification.look()
         verification.keep_pace(RUNS)
     finally:
         verification.restore()
@@ -102,7 +105,7 @@ RUNS = 6
 
 
 class _Verification:
-    """A step, its arrays with the values that they have now, and the method that it was captured from."""
+    """A step, and the method that it was captured from; after `look`, with the values that their arrays have then."""
 
     def __init__(
         self,
@@ -111,20 +114,25 @@ class _Verification:
         method: Callable[[], object],
     ) -> None:
         self._step = step
-        self._fields = _fields(step)
         self._run_again = run_again
         self._method = method
         self._is_parallel = ranks.is_parallel()
         self._runs = 0
-        self._state = State([method, step])  # The step has callbacks of its programs.
+        self._saved = Saved([])
+        self._state = State([])
+        self._hidden: list[str] = []
+        self.lost = ""
+        """An array that the method changes and the step does not, and where; empty if there is none."""
+
+    def look(self) -> None:
+        """Finds what the step and the method have now, which `restore` puts back."""
+        self._fields = _fields(self._step)
+        self._state = State([self._method, self._step])  # The step has callbacks of its programs.
         self._around = _around(self._fields, self._state.arrays)
         self._before = [field.array.copy() for field in self._fields]
         around = [(f"array '{name}'", array, array.copy()) for name, array in self._around.items()]
         fields = [(each.place, each.array, before) for each, before in zip(self._fields, self._before, strict=True)]
         self._saved = Saved([*around, *(each for each in fields if is_writable(each[1]))])
-        self._hidden: list[str] = []
-        self.lost = ""
-        """An array that the method changes and the step does not, and where; empty if there is none."""
 
     def restore(self) -> None:
         refusals = self._saved.restore()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import sys
 import sysconfig
 import types
@@ -32,17 +33,19 @@ LIBRARIES = frozenset(
 )
 """Packages whose functions and classes are not looked into, because their variables are their own."""
 
+_VIEWS = (types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
+"""What shows the elements of a mapping, which may be a class of the user."""
+
 _ELEMENTS: Mapping[type, Callable[[Any], Iterable[tuple[Any, Any]]]] = {
     list: lambda each: enumerate(list.__iter__(each)),
     tuple: lambda each: enumerate(tuple.__iter__(each)),
     deque: lambda each: enumerate(deque.__iter__(each)),
     set: lambda each: enumerate(set.__iter__(each)),
     frozenset: lambda each: enumerate(frozenset.__iter__(each)),
-    dict: dict.copy,  # asks no key for its hash
-    OrderedDict: OrderedDict.items,
-    types.MappingProxyType: lambda mapping: mapping.items(),
-    type: lambda owner: vars(owner).items(),
-    **dict.fromkeys(map(type, ({}.keys(), {}.values(), {}.items())), enumerate),
+    dict: dict.items,
+    OrderedDict: lambda each: _items_in_order(each),
+    type: lambda owner: attributes(owner).items(),
+    **dict.fromkeys(_VIEWS, lambda view: elements(gc.get_referents(view)[0])),
     BaseException: lambda error: enumerate(vars(BaseException)["args"].__get__(error)),
     _host.Step: enumerate,
     _host.Action: lambda action: enumerate((*action.arrays, action.function)),
@@ -73,7 +76,7 @@ def first_kind(value: Any, kinds: Container[type]) -> type | None:
 def has_state(value: Any) -> bool:
     """Whether an object, a class, a module or a function is the user's, so that it may be looked into and put back."""
     if is_a(value, types.FunctionType):  # Others have the `__module__` of what they wrap.
-        return _is_own(value.__module__) or _is_own(value.__globals__.get("__name__"))
+        return _is_own(value.__module__) or _is_own(dict.get(value.__globals__, "__name__"))
     if is_a(value, types.ModuleType):
         return _is_own(attributes(value).get("__name__"))
     if is_a(value, type):
@@ -113,14 +116,16 @@ def members(name: str, value: Any) -> Iterator[Member]:
         yield f"{name}.self", value.__self__, None
     if is_a(value, weakref.ReferenceType):
         yield f"{name}()", weakref.ReferenceType.__call__(value), None
+    if is_a(value, types.MappingProxyType):  # Only the elements of a dict: it may be that of a class.
+        yield from ((name, each, None) for each in gc.get_referents(value) if type(each) is not dict)
     if is_a(value, weakref.ProxyTypes):
         with contextlib.suppress(ReferenceError):  # is gone
             yield name, _Referent() + value, None
     are_attributes = name.endswith(".") or is_a(value, type)
-    for number, (key, each) in enumerate(elements(value).items(), 1):
+    for number, (key, each) in enumerate(elements(value), 1):
         if type(each) in SIMPLE and type(key) in SIMPLE:
             continue
-        if are_attributes:
+        if are_attributes and type(key) is str:
             yield f"{name.removesuffix('.')}.{key}".removeprefix("."), each, None
         elif type(key) in (str, int):
             yield f"{name}[{key!r}]", each, None
@@ -138,14 +143,24 @@ def members(name: str, value: Any) -> Iterator[Member]:
     yield from ((name, each, None) for each in (*(value.__mro__ if is_a(value, type) else ()), *kind.__mro__))
 
 
-def elements(value: Any) -> dict[Any, Any]:
-    """What a container, an array of objects, a step or an action has, by keys or numbers, in order."""
+def elements(value: Any) -> list[tuple[Any, Any]]:
+    """
+    What a container, an array of objects, a step or an action has, after keys or numbers, in order. No code of
+    users runs, but that for the hash of a key of an OrderedDict.
+    """
     kind = first_kind(value, _ELEMENTS)
     if kind is not None:
-        found = _ELEMENTS[kind](value)
-        return found if type(found) is dict else dict(found)
+        return list(_ELEMENTS[kind](value))
     array = array_of(value)
-    return dict(enumerate(array.ravel().tolist())) if array is not None and array.dtype.hasobject else {}
+    return list(enumerate(array.ravel().tolist())) if array is not None and array.dtype.hasobject else []
+
+
+def _items_in_order(mapping: OrderedDict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """Only by the hashes of its keys; if one of them fails, in the order of insertion."""
+    try:
+        return list(OrderedDict.items(mapping))
+    except Exception:  # of a key
+        return dict.items(mapping)
 
 
 def attributes(value: Any) -> Any:
@@ -235,7 +250,7 @@ def _is_own(module: Any) -> bool:
 
 def _package(module: Any) -> str:
     """The package of a module, by its name; "" for one of the user with the name of one of the standard library."""
-    package = str(module).partition(".")[0]
+    package = module.partition(".")[0] if type(module) is str else ""
     return "" if package in sys.stdlib_module_names and _is_elsewhere(package) else package
 
 

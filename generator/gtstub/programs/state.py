@@ -24,6 +24,9 @@ MOST_OBJECTS = 100_000
 LONGEST_NAME = 200
 """Characters; in a list of linked objects, names would take more memory than the objects."""
 
+type Items = list[tuple[Any, Any]]
+"""What `elements` gives."""
+
 _WITHOUT_SELF = (types.FunctionType, types.MethodType, functools.partial)
 
 
@@ -95,14 +98,15 @@ def _are_same(elements: Iterable[Any], before: Iterable[Any]) -> bool:
     return list(map(id, elements)) == list(map(id, before))
 
 
-def _put_back_actions(step: _host.Step, before: Mapping[Any, Any]) -> None:
-    if not _are_same(step, before.values()):
-        step.actions = list(before.values())
+def _put_back_actions(step: _host.Step, before: Items) -> None:
+    actions = [action for _, action in before]
+    if not _are_same(step, actions):
+        step.actions = actions
 
 
-def _put_back_arguments(action: _host.BoundCall | _host.Action, before: Mapping[Any, Any]) -> None:
-    for name, value in before.items():
-        now = elements(action)[name]
+def _put_back_arguments(action: _host.BoundCall | _host.Action, before: Items) -> None:
+    for name, value in before:
+        now = dict(elements(action))[name]
         if now is value:
             continue
         if isinstance(now, bool | int | float | complex):
@@ -119,26 +123,27 @@ def _place(value: Any) -> object:
     return id(value) if array is None else layout(array)
 
 
-def _put_back_class(owner: type, before: Mapping[str, Any]) -> None:
-    for name, value in before.items():
+def _put_back_class(owner: type, before: Items) -> None:
+    for name, value in before:
         if vars(owner).get(name) is not value:
             type.__setattr__(owner, name, value)
 
 
-def _put_back_items(kind: type[dict[Any, Any]], mapping: dict[Any, Any], before: Mapping[Any, Any]) -> None:
-    if not _are_same(kind.__iter__(mapping), before):
+def _put_back_items(kind: type[dict[Any, Any]], mapping: dict[Any, Any], before: Items) -> None:
+    if not _are_same(kind.__iter__(mapping), (key for key, _ in before)):
         kind.clear(mapping)
-    for key, value in before.items():
+    for key, value in before:
         kind.__setitem__(mapping, key, value)
 
 
-def _put_back_elements(kind: Any, fill: Callable[..., object], collection: Any, before: Mapping[Any, Any]) -> None:
-    if not _are_same(kind.__iter__(collection), before.values()):
+def _put_back_elements(kind: Any, fill: Callable[..., object], collection: Any, before: Items) -> None:
+    values = [value for _, value in before]
+    if not _are_same(kind.__iter__(collection), values):
         kind.clear(collection)
-        fill(collection, before.values())
+        fill(collection, values)
 
 
-_PUT_BACK: Mapping[type, Callable[[Any, dict[Any, Any]], object]] = {
+_PUT_BACK: Mapping[type, Callable[[Any, Items], object]] = {
     dict: functools.partial(_put_back_items, dict),
     OrderedDict: functools.partial(_put_back_items, OrderedDict),
     list: functools.partial(_put_back_elements, list, list.extend),
