@@ -44,6 +44,13 @@ def in_a_loop(a: dace.float64[10], b: dace.float64[10]):
         a[0] = -1
 
 
+def in_a_map(a: dace.float64[10], b: dace.float64[10]):
+    for i in dace.map[0:1]:
+        if a[i] > 0:
+            for j in dace.map[9:-1:-1]:
+                b[j] = a[j]
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -53,16 +60,40 @@ def in_a_loop(a: dace.float64[10], b: dace.float64[10]):
         (at_the_size, "Memlet subset out-of-bounds"),
         (section, "Memlet subset out-of-bounds"),
         (in_a_loop, "Memlet subset out-of-bounds"),
+        (in_a_map, "has a negative step"),
     ],
 )
 @pytest.mark.parametrize("fallback", [False, True])
 def test_what_dace_refuses(function: Any, message: str, fallback: bool, tmp_path: Any, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)  # where DaCe saves the SDFG
+    """Also in a directory that cannot be written, in which DaCe would save the SDFG."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "_dacegraphs").write_text("a file in its place")
     program = gtstub.program(function, fallback=fallback)
     memory = np.zeros(30)
     found = rf"^Program '\w+_{function.__name__}' cannot be compiled: DaCe refuses it: .*{message}"
     with pytest.raises(CompilationError, match=found) as caught:
         program(np.ones(10), memory[12:22])
     assert isinstance(caught.value.__cause__, InvalidSDFGError)
+    assert "saved" not in str(caught.value)
     assert not memory.any()
     assert program.fallback_calls == 0
+
+
+def test_no_file_is_left(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    for function in (above, in_a_map):  # whose SDFG contains another one
+        with pytest.raises(CompilationError):
+            gtstub.program(function)(np.ones(10), np.zeros(10))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_is_not_validated() -> None:
+    """Its entry is none for the same program that DaCe validates."""
+    program = dace.program(above)
+    program.validate = False
+    a, b = -np.ones(10), np.zeros(10)
+    gtstub.program(program)(a, b)
+    assert not b.any()
+    program.validate = True
+    with pytest.raises(CompilationError, match="DaCe refuses it"):
+        gtstub.program(program)(a, b)

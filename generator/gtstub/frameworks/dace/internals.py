@@ -220,11 +220,19 @@ def validate(sdfg: dace.SDFG) -> None:
 
     Raises CompilationError if DaCe refuses it.
     """
-    sdfg.fill_scope_connectors()
+    copied = copy.deepcopy(sdfg)
+    for each in copied.all_sdfgs_recursive():
+        vars(each)["save"] = _save_nothing
+    copied.fill_scope_connectors()
     try:
-        sdfg.validate()
+        copied.validate()
     except InvalidSDFGError as error:
+        error.path = None
         raise CompilationError(f"Program '{sdfg.name}' cannot be compiled: DaCe refuses it: {error}") from error
+
+
+def _save_nothing(*_: Any, **__: Any) -> None:
+    """In place of `SDFG.save` of a copy, which DaCe would write into the working directory if it is invalid."""
 
 
 def compile_sdfg(sdfg: dace.SDFG, folder: Path) -> tuple[dace.SDFG, Path]:

@@ -161,7 +161,7 @@ IDENTICAL = -2
 class ParsedVariant:
     """
     A variant before its build: the SDFG and its JSON form, what calls need besides, both signatures, the entry that it
-    needs, and the stages so far.
+    needs, the library that was compiled already, whether DaCe validates the SDFG, and the stages so far.
     """
 
     sdfg: dace.SDFG
@@ -174,6 +174,7 @@ class ParsedVariant:
     build: Build
     request: Request
     library: Path | None
+    is_validated: bool
     measured: tuple[BuildStage, ...]
 
     def entry(self) -> Entry:
@@ -183,7 +184,7 @@ class ParsedVariant:
         library = None if settings.build_checks() else self.library
 
         def publish() -> Entry:
-            if self.library is None:
+            if self.library is None and self.is_validated:
                 validate(self.sdfg)
             return self.build.publish(
                 self.request,
@@ -263,13 +264,17 @@ def parse_variant(
         "dace_config": build.ingredients,
         "cpu": cpu.key_features(build.flags),
     }
+    if not program.validate:
+        ingredients["validate"] = False
     if closure.again:
         ingredients["evaluated"] = list(closure.again)
     library = None if compiled is None else compiled.library
     if library is not None:
         ingredients["library"] = hashlib.sha256(library.read_bytes()).hexdigest()
     request = make_request(sdfg.name, ingredients, baked, build.cmake)
-    return ParsedVariant(sdfg, raw, parameters, closure, signature, made, stub, build, request, library, measured)
+    return ParsedVariant(
+        sdfg, raw, parameters, closure, signature, made, stub, build, request, library, program.validate, measured
+    )
 
 
 def watch_of(program: DaceProgram, types: Types, call: Arguments) -> Watch:
