@@ -172,6 +172,32 @@ def test_other_loops_have_no_known_ends(init: str, condition: str, update: str) 
     assert conditions.loop(init, condition, update, "i", SCOPE) is None
 
 
+@pytest.mark.parametrize(
+    ("types", "condition", "update", "last"),
+    [
+        ("uu", "i > 0", "i = i - 1", "1"),
+        ("uu", "i > 0", "i = i - 2", None),
+        ("uu", "i > 1", "i = i - 2", "2"),
+        ("uu", "i >= 0", "i = i - 1", None),
+        ("uu", "i >= 1", "i = i - 2", None),
+        ("uu", "i >= 2", "i = i - 2", "2"),
+        ("uu", "i > b", "i = i - 1", "b + 1"),
+        ("uu", "i > b", "i = i - 2", None),
+        ("ui", "i > 1", "i = i - 2", "2"),
+        ("iu", "i > b", "i = i - 2", None),
+        ("ii", "i > b", "i = i - 2", "b + 1"),
+    ],
+)
+def test_unsigned_variables_that_count_down_past_0_wrap(
+    types: str, condition: str, update: str, last: str | None
+) -> None:
+    """`types` are those of the variable and of a and b."""
+    own, others = ("uint32" if each == "u" else "int32" for each in types)
+    scope = dataclasses.replace(SCOPE, types={"a": others, "b": others})
+    found = conditions.loop("i = a", condition, update, "i", scope, own)
+    assert found == (last and (found[0], read(last), -int(update[-1]), own))
+
+
 # --- Regions ----------------------------------------------------------------------------------------------------------
 
 

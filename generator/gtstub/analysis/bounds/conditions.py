@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from gtstub.analysis.bounds.access import DATA_CONDITION, OTHER, SCALAR_CONDITION, AnyOf, Conditions, Scope
-from gtstub.analysis.bounds.wrapping import SIGNED, common_type, converted
+from gtstub.analysis.bounds.wrapping import SIGNED, UNSIGNED, common_type, converted
 from gtstub.sdfg.model import words_in
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, difference, parse, symbol, syntax_tree
@@ -90,7 +90,13 @@ def loop(
     begin = given and given.stored(dtype)
     if begin is None or end is None or not step:
         return None
-    start, last = (converted(each, common_type(begin.dtype, end.dtype)) for each in (begin, end))
+    common = common_type(begin.dtype, end.dtype)
+    start, last = (converted(each, common) for each in (begin, end))
+    if step < 0 and (dtype.startswith("u") or common in UNSIGNED):
+        is_natural = end.is_natural or common in UNSIGNED
+        least = last.constant if last.is_constant else 0 if is_natural else -1
+        if least + isinstance(order, ast.Gt) + step < 0:
+            return None  # Below 0, the variable wraps around, and the loop goes on.
     match order:
         case ast.Lt() if step > 0:
             return start, last - 1, step, begin.dtype
