@@ -114,6 +114,39 @@ def test_arguments_that_do_not_fit(changed: dict[str, Any], message: str) -> Non
     assert " ".join(filter(None, (name, said))) == message
 
 
+@gtstub.program
+@dace.program
+def filled(a: dace.float64[N]):
+    for i in range(K):
+        a[i] = i
+
+
+@gtstub.program
+@dace.program
+def filled_by_one(a: dace.float64[N + 1]):
+    for i in range(K):
+        a[i] = i
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (filled, "Arguments of program '.*_filled' disagree: (size of axis 0 of 'a' is 5|'N' is 4), but .*"),
+        (filled_by_one, r"Argument 'a' of program '.*' must have size N \+ 1 = 5 on axis 0 \('axis_0'\), not 6\."),
+    ],
+)
+def test_a_symbol_of_one_size_is_compared_if_it_is_passed(program: Any, message: str) -> None:
+    a = np.zeros(5 + (program is filled_by_one))
+    program(a, K=3)
+    assert a[2] == 2
+    a[:] = 0
+    with pytest.raises(ValueError, match=message):
+        program(a, K=3, N=4)
+    assert not a.any()
+    program(a, K=3, N=5)
+    assert a[2] == 2
+
+
 def test_wrong_names_of_arguments() -> None:
     arguments = sized_arguments()
     name = f"{__name__.replace('.', '_')}_sized"

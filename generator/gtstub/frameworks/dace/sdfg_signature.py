@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ def sdfg_signature(
     bounds: bool = True,
     has_domains: bool = True,
     evaluates_both: bool = False,
+    passed: Collection[str] = (),
 ) -> SdfgSignature:
     """
     The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`, with its `text` if known.
@@ -64,7 +65,8 @@ def sdfg_signature(
     the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses. If
     it `has_domains`, as those of gt4py do, the symbols in sizes are starts and stops of domains; otherwise, arrays
     start at 0. If it `evaluates_both` sides of a choice that depends on data, as `where` does, calls need the elements
-    of both. Raises SignatureError for arguments that no stub supports, and SdfgError for a raw form of another kind.
+    of both. `passed` are the names of arguments by which a call may pass symbols of sizes. Raises SignatureError for
+    arguments that no stub supports, and SdfgError for a raw form of another kind.
     """
     read = of_document(raw, text)
     name = read.name
@@ -168,7 +170,7 @@ def sdfg_signature(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in external_storages(read)
         ),
         bounds=found,
-        shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
+        shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols, passed),
     )
     return renamed(made, names_of_members(sdfg)) if structures else made
 

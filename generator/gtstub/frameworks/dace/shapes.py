@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from gtstub.errors import SignatureError
@@ -45,19 +45,24 @@ class ShapeReader:
         return Axis(start=0, **fixed)
 
     def found(
-        self, arguments: Iterable[str], callbacks: Iterable[CallbackArgument], types: Mapping[str, Any]
+        self,
+        arguments: Iterable[str],
+        callbacks: Iterable[CallbackArgument],
+        types: Mapping[str, Any],
+        passed: Collection[str],
     ) -> Shapes | None:
         """
         The requirements, and the symbols that are not among the scalar `arguments` of the SDFG, but on which several
-        sizes or strides depend, or those of callbacks. `types` are DaCe's types of all symbols.
+        sizes or strides depend, or those of callbacks, or that a call passes: one of the names `passed`. `types` are
+        DaCe's types of all symbols.
         """
         values = [value for each in callbacks for value in (*each.arguments, *each.results)]
         sizes = [size for value in values for size in (*value.shape, *value.strides)]
         of_callbacks = frozenset().union(*(size.symbols for size in sizes))
         times = collections.Counter(name for name, roles in self._roles.items() for _ in roles)
         times.update(name for each in self._requirements for name in each.value.symbols)
-        free = {name for name, count in times.items() if count == 1}.difference(arguments, of_callbacks)
-        # A symbol that occurs once may have any value, so that its size says nothing.
+        free = {name for name, count in times.items() if count == 1}.difference(arguments, of_callbacks, passed)
+        # A symbol that occurs once and is not passed may have any value, so that its size says nothing.
         requirements = tuple(each for each in self._requirements if each.value.symbols.isdisjoint(free))
         symbols = tuple(
             ScalarArgument(name, self._dtype(name, types), tuple(self._roles.get(name, ())))

@@ -241,7 +241,9 @@ def parse_variant(
     )
     raw = sdfg.to_json()
     with words_of_dace(sdfg.name, closure.arrays):
-        described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
+        described = sdfg_signature(
+            sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False, passed=given
+        )
         parameters = _parameters(sdfg, described, types, given, closure)
         signature = program_signature(sdfg, described, parameters)
         made = renamed(described, parameters.names)
