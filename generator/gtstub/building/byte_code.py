@@ -19,33 +19,36 @@ from pathlib import Path
 from gtstub.cache.store import open_cache
 from gtstub.errors import TrustError
 from gtstub.toolchain.machine import BYTE_CODE
-from gtstub.trust import check_root, make_directory
+from gtstub.trust import check_directory, make_directory, mark_root
+from gtstub.util.regular import opened
 
 PACKAGES = ("gt4py", "dace")
 """What every build imports."""
 
 
-def byte_code_directory() -> Path | None:
+def open_byte_code() -> int | None:
     """
-    The directory for the byte code of processes that build, marked as used. None if Python finds the byte code of
-    `PACKAGES`, or may write it, where it keeps it; or if the directory cannot be made, or another user could have
-    written it.
+    A descriptor of the directory for the byte code of processes that build, marked as used. By its path, somebody who
+    can write above the cache could put another one in its place. None if Python finds the byte code of `PACKAGES`, or
+    may write it, where it keeps it; or if the directory cannot be made, or another user could have written it.
     """
     if all(map(_has_byte_code, PACKAGES)):
         return None
     root = open_cache().root
-    directory = root / BYTE_CODE / _name()
+    path = root / BYTE_CODE / _name()
     try:
-        make_directory(directory.parent, exist_ok=True)
-        directory.mkdir(0o700, exist_ok=True)
-        for each in (root, directory.parent, directory):
-            check_root(each)
-        if directory.stat().st_uid != os.geteuid() or directory.stat().st_mode & 0o077:
-            return None
-        os.utime(directory)
+        make_directory(path.parent, exist_ok=True)
+        path.mkdir(0o700, exist_ok=True)
+        mark_root(root)
+        with opened(path) as directory:
+            check_directory(directory, path)
+            status = os.fstat(directory)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+                return None
+            os.utime(directory)
+            return os.dup(directory)
     except (OSError, TrustError):
         return None
-    return directory
 
 
 def _has_byte_code(package: str) -> bool:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtstub import settings
-from gtstub.building.byte_code import byte_code_directory
+from gtstub.building.byte_code import open_byte_code
 from gtstub.building.orphans import end_with_parent
 from gtstub.building.own_errors import is_own
 from gtstub.building.progress import builds
@@ -102,10 +102,13 @@ class Worker:
         that is given.
         """
         ours, theirs = Pipe()
-        with theirs:
+        with theirs, contextlib.ExitStack() as files:
             prefix, writes = sys.pycache_prefix, not sys.dont_write_bytecode
-            if (byte_code := byte_code_directory()) is not None:
-                prefix, writes = str(byte_code), True
+            passed = [theirs.fileno()]
+            if (byte_code := open_byte_code()) is not None:
+                files.callback(os.close, byte_code)
+                passed.append(byte_code)
+                prefix, writes = f"/proc/self/fd/{byte_code}", True
             code = (
                 # First the path: '' is on it, and must not be where gtstub is found.
                 f"import sys; sys.path[:] = {list(state.path)!r};"
@@ -114,18 +117,17 @@ class Worker:
                 f"serve({theirs.fileno()}, {os.getpid()}, {idle!r})"
             )
             command = [spawn.get_executable(), *subprocess._args_from_interpreter_flags(), "-c", code]  # type: ignore[attr-defined]
-            with contextlib.ExitStack() as files:
-                output = files.enter_context(log.open("wb")) if log is not None else None
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=[theirs.fileno()],
-                    env=state.environment,
-                    cwd=state.directory,
-                    start_new_session=True,
-                )
+            output = files.enter_context(log.open("wb")) if log is not None else None
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=passed,
+                env=state.environment,
+                cwd=state.directory,
+                start_new_session=True,
+            )
         return cls(process, ours)
 
     def send(self, function: Callable[..., Any], /, *args: Any, main: bool = False, **kwargs: Any) -> None:

@@ -12,15 +12,18 @@ import pytest
 from gtstub.toolchain.machine import BYTE_CODE
 
 SCRIPT = """
-import os, sys, time
+import os, shutil, sys, time
 sys.prefix += os.environ.get("OTHER_PREFIX", "")
 from gtstub.building.workers import workers
 
 def found():
     import sys
     from pathlib import Path
+    if "MOVED" in os.environ:
+        os.rename("cache", "moved")
+        shutil.copytree("moved", "cache")
     from gtstub.building import outcome  # not imported before
-    return sys.pycache_prefix, Path(outcome.__cached__).exists(), Path(outcome.__file__).exists()
+    return os.path.realpath(sys.pycache_prefix), Path(outcome.__cached__).exists(), Path(outcome.__file__).exists()
 
 if __name__ == "__main__":
     print(*workers.submit((time.sleep, (0,)), found).result(), sep="\\n")
@@ -52,6 +55,13 @@ def test_workers_have_byte_code_where_the_process_has_none(tmp_path: Path, witho
     assert not (tmp_path / "none").exists()
     assert not list(tmp_path.glob("__pycache__"))
     assert run(tmp_path, **without)[0] == directory
+
+
+def test_a_cache_that_another_user_replaces(tmp_path: Path, without: dict[str, str]) -> None:
+    """By renaming a directory above it after it was checked."""
+    directory, exists, _ = run(tmp_path, MOVED="1", **without)
+    assert Path(directory).parent == tmp_path / "moved" / BYTE_CODE
+    assert exists == "True"
 
 
 def test_another_python_has_a_directory_of_its_own(tmp_path: Path, without: dict[str, str]) -> None:
