@@ -62,6 +62,11 @@ static int check_argument(const gts_granule *granule, const gts_granule_array_de
         return GTS_REFUSE_GRANULE(self, wanted, GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (given->readonly && wanted->written)
         return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "is read-only, but a step writes it.");
+    for (int32_t axis = 0; axis < wanted->rank; ++axis) {
+        if (wanted->written && given->strides[axis] == 0 && !gts_is_any_stride(given, axis))
+            return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "has stride 0 on %s, but a step writes it.",
+                                      axis_text(granule, wanted, axis).text);
+    }
     return 0;
 }
 

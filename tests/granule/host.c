@@ -288,6 +288,8 @@ static void bad_arguments(void)
     REFUSED(bad.u.device = GTS_CUDA, GTS_VALUE_ERROR, "Argument 'u' of granule 'tiny' must be in memory of the CPU.");
     REFUSED(bad.u.strides[0] = INT64_MAX, GTS_VALUE_ERROR,
             "Argument 'u' of granule 'tiny' has strides that no address can hold.");
+    REFUSED(bad.w.strides[1] = 0, GTS_VALUE_ERROR,
+            "Argument 'w' of granule 'tiny' has stride 0 on axis 1 ('K'), but a step writes it.");
     REFUSED(bad.w.readonly = true, GTS_VALUE_ERROR,
             "Argument 'w' of granule 'tiny' is read-only, but a step writes it.");
     REFUSED(bad.w.data = bad.u.data, GTS_VALUE_ERROR,
@@ -324,6 +326,7 @@ static void readonly(void)
     input in = read_input();
     struct tiny_arguments arguments = arguments_of(&in);
     arguments.edges.readonly = arguments.v2e.readonly = true;
+    arguments.u.origin[0] = arguments.w.origin[1] = 7; /* unused */
     gts_granule *granule = opened();
     succeeds(tiny_bind(granule, &arguments, &HOOKS));
     succeeds(tiny_run(granule, 0.5));

@@ -59,10 +59,11 @@ GTS_EXPORT int gts_granule_array(const gts_granule *granule, const char *name, g
 GTS_EXPORT int gts_granule_unbind(gts_granule *granule);
 
 /**
- * Closes the programs and frees the kept arrays. A copy of the pointer is refused afterwards. For that refusal,
- * a few hundred bytes of the granule stay in memory.
+ * Closes the programs and frees the kept arrays. Other functions refuse a copy of the pointer afterwards. For that
+ * refusal, a few hundred bytes of the granule stay in memory.
  *
- * @param granule  becomes NULL after success, and may be NULL. If it is running, it is refused: a hook cannot close it
+ * @param granule  becomes NULL after success. It may be NULL, or a copy of one that was closed. If it is running, it is
+ *                 refused: a hook cannot close it
  * @return 0 or -1; then nothing has changed
  */
 GTS_EXPORT int gts_granule_close(gts_granule **granule);
