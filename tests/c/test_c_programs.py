@@ -58,6 +58,12 @@ def test_changes_of_rows_whose_elements_are_not_checked(build: Build) -> None:
 
 
 @address
+def test_changes_of_rows_that_are_elements_of_another_table(build: Build) -> None:
+    program = ("./chained_gather_stub.so", "./libchained_gather.so")
+    build.run("followed_rows.c", *program, stubs=program[:1])
+
+
+@address
 def test_observers_that_leave_a_program_alone(build: Build) -> None:
     """After its recording has ended, and beside checks of other programs, a program knows its arrays again."""
     shutil.rmtree(build.folder / "of_two_calls", ignore_errors=True)

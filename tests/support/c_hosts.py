@@ -22,6 +22,8 @@ from tests.support.programs import is_there
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import (
+    CHAINED_GATHER_PROGRAM,
+    CHAINED_GATHER_SDFG,
     GATHER_PROGRAM,
     GATHER_SDFG,
     MIXED_GATHER_PROGRAM,
@@ -66,6 +68,7 @@ PROGRAMS = (
     (WIDE_GATHER_SDFG, WIDE_GATHER_PROGRAM),
     (PART_GATHER_SDFG, PART_GATHER_PROGRAM),
     (MIXED_GATHER_SDFG, MIXED_GATHER_PROGRAM),
+    (CHAINED_GATHER_SDFG, CHAINED_GATHER_PROGRAM),
 )
 
 # Every stub exports a gts_descriptor, which is found through its own library only.

@@ -350,6 +350,23 @@ MIXED_GATHER_SDFG = sdfg(
 )
 
 
+# A program that uses some rows of a table, and those that are elements of another table.
+CHAINED_GATHER_PROGRAM = dataclasses.replace(MIXED_GATHER_PROGRAM, name="chained_gather")
+
+CHAINED_GATHER_SDFG = dataclasses.replace(
+    MIXED_GATHER_SDFG,
+    name="chained_gather",
+    library="libchained_gather.so",
+    bounds=Bounds(
+        known=2,
+        claims=(
+            Claim((), (), (follow("gt_conn_E2V", "checked - 1", "x"), follow("gt_conn_always", "9", "gt_conn_E2V"))),
+        ),
+        unknown=(),
+    ),
+)
+
+
 # A program of DaCe itself: sizes are polynomials of symbols, of which the SDFG does not take T; L has 64 bits.
 SHAPES_PROGRAM = program(
     "shapes",
