@@ -198,6 +198,12 @@ def test_constants(bound: Bound, compiled: object, found: object, is_right: bool
     assert bound.recorder.calls() == []
 
 
+def test_a_refusal_has_no_long_values(bound: Bound) -> None:
+    call = overloads(make(bound, constants=(({"k": list(range(100))}, ("k",), "k", 1),)))
+    with pytest.raises(ValueError, match="was compiled for 'k' = 1, but it is another list now;"):
+        call(A, 2.5, B)
+
+
 def test_an_object_must_be_the_very_one(bound: Bound) -> None:
     class Equal:
         def __eq__(self, other: object) -> bool:

@@ -5,6 +5,7 @@
 
 enum { IDENTICAL = -2 }; /* in place of the number of a reading: the value must be the very object */
 
+#define LONGEST_VALUE 200 /* characters of a value in a message; an array has thousands */
 #define ADVICE "call its method clear() to compile it anew" /* unless the overload has another one */
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
@@ -80,11 +81,25 @@ gts_py_refusal gts_py_refusal_of(const gts_py_reading *reading)
     return PyErr_ExceptionMatches(PyExc_ValueError) ? GTS_PY_CHANGED : GTS_PY_NOT_REFUSED;
 }
 
+/* The representation of a value if it is short, else "another ndarray". */
+static PyObject *value_text(PyObject *value)
+{
+    PyObject *const text = PyObject_Repr(value);
+    if (text == NULL || PyUnicode_GET_LENGTH(text) <= LONGEST_VALUE)
+        return text;
+    Py_DECREF(text);
+    return PyUnicode_FromFormat("another %s", Py_TYPE(value)->tp_name);
+}
+
 static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_reading *constant, PyObject *found)
 {
-    return gts_py_fail(PyExc_ValueError, "Program '%s' was compiled for '%U' = %R, but it is %R now; %V.",
-                       self->program->program->stub->name, constant->text, constant->value, found, self->advice,
-                       ADVICE);
+    PyObject *const old = value_text(constant->value), *const new = old == NULL ? NULL : value_text(found);
+    if (new != NULL)
+        (void)gts_py_fail(PyExc_ValueError, "Program '%s' was compiled for '%U' = %U, but it is %U now; %V.",
+                          self->program->program->stub->name, constant->text, old, new, self->advice, ADVICE);
+    Py_XDECREF(old);
+    Py_XDECREF(new);
+    return -1;
 }
 
 /* Refuses two readings that have become one array, or one that has become two. */
