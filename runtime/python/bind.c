@@ -1,6 +1,13 @@
 /* Binds positional and keyword arguments to parameters, with the errors that a Python function would raise. */
 #include "python/host.h"
 
+/* Whether a call may leave a parameter out; the last one is the offset provider. */
+static inline bool is_bound(const gts_py_signature *self, Py_ssize_t parameter)
+{
+    return self->bound == NULL ? parameter == PyTuple_GET_SIZE(self->parameters) && !self->needs_provider
+                               : self->bound[parameter] != NULL;
+}
+
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
 /* Joins names as Python does: 'a'; 'a' and 'b'; 'a', 'b', and 'c'. */
@@ -15,18 +22,32 @@ static PyObject *join_names(PyObject *names)
     return text;
 }
 
-int gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing)
+/* Names the parameters without an argument, positional ones first, as Python does. */
+static GTS_COLD int refuse_missing(const gts_py_signature *self, const int32_t *source)
 {
-    const Py_ssize_t count = PyList_GET_SIZE(missing);
-    PyObject *const names = join_names(missing);
-    if (names != NULL)
-        PyErr_Format(PyExc_TypeError, "%s() missing %zd required %s argument%s: %U", function, count, kind,
-                     count == 1 ? "" : "s", names);
+    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
+    PyObject *const missing[] = {PyList_New(0), PyList_New(0)}; /* positional and keyword-only */
+    bool failed = missing[0] == NULL || missing[1] == NULL, by_keyword = false;
+    for (Py_ssize_t i = 0; i <= count && !failed; ++i) {
+        by_keyword = by_keyword || i == count || (self->overridable && is_bound(self, i));
+        if (source[i] < 0 && !is_bound(self, i))
+            failed = PyList_Append(missing[by_keyword],
+                                   i < count ? PyTuple_GET_ITEM(self->parameters, i) : self->provider) < 0;
+    }
+    const bool only_keywords = !failed && PyList_GET_SIZE(missing[0]) == 0;
+    PyObject *const names = failed ? NULL : join_names(missing[only_keywords]);
+    if (names != NULL) {
+        const Py_ssize_t lacking = PyList_GET_SIZE(missing[only_keywords]);
+        (void)gts_py_fail(PyExc_TypeError, "%s() missing %zd required %s argument%s: %U", self->function, lacking,
+                          only_keywords ? "keyword-only" : "positional", lacking == 1 ? "" : "s", names);
+    }
     Py_XDECREF(names);
+    Py_XDECREF(missing[0]);
+    Py_XDECREF(missing[1]);
     return -1;
 }
 
-int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords)
+static GTS_COLD int refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords)
 {
     const char *const plural = taken == 1 ? "" : "s";
     if (keywords == 0)
@@ -36,13 +57,6 @@ int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t giv
                        "%s() takes %zd positional argument%s but %zd positional argument%s (and %zd keyword-only "
                        "argument%s) were given",
                        function, taken, plural, given, given == 1 ? "" : "s", keywords, keywords == 1 ? "" : "s");
-}
-
-int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known)
-{
-    if (known)
-        return gts_py_fail(PyExc_TypeError, "%s() got multiple values for argument '%U'", function, keyword);
-    return gts_py_fail(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function, keyword);
 }
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
@@ -62,43 +76,37 @@ Py_ssize_t gts_py_find_name(PyObject *names, PyObject *name)
     return -1;
 }
 
-static GTS_COLD int refuse_missing(const gts_py_program *self)
+int gts_py_match(const gts_py_signature *self, Py_ssize_t given, PyObject *keywords, int32_t *source)
 {
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    PyObject *const missing = PyList_New(0);
-    bool failed = missing == NULL;
-    for (Py_ssize_t i = 0; i < count && !failed; ++i)
-        failed = self->argv[i] == NULL && PyList_Append(missing, PyTuple_GET_ITEM(self->parameters, i)) < 0;
-    if (!failed)
-        (void)gts_py_refuse_missing(self->program->stub->name, "positional", missing);
-    Py_XDECREF(missing);
-    return -1;
-}
-
-int gts_py_bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
-{
-    const char *const function = self->program->stub->name;
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
     const Py_ssize_t keyword_count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
-    for (Py_ssize_t i = 0; i <= count; ++i)
-        self->argv[i] = i < given && i < count ? args[i] : NULL;
+    Py_ssize_t taken = 0;
+    bool by_keyword = false;
+    for (Py_ssize_t i = 0; i <= count; ++i) {
+        const bool is_positional = i < count && !by_keyword && !is_bound(self, i);
+        source[i] = is_positional && taken < given ? (int32_t)taken : -1;
+        taken += is_positional;
+        by_keyword = by_keyword || (self->overridable && is_bound(self, i));
+    }
     for (Py_ssize_t i = 0; i < keyword_count; ++i) {
         PyObject *const keyword = PyTuple_GET_ITEM(keywords, i);
         Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
-        if (place < 0 && PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0)
+        if (place < 0 && PyUnicode_Compare(self->provider, keyword) == 0)
             place = count;
-        if (place < 0 || self->argv[place] != NULL)
-            return gts_py_refuse_keyword(function, keyword, place >= 0);
-        self->argv[place] = args[given + i];
+        else if (place >= 0 && is_bound(self, place) && !self->overridable)
+            place = -1;
+        if (place < 0)
+            return gts_py_fail(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", self->function,
+                               keyword);
+        if (source[place] >= 0)
+            return gts_py_fail(PyExc_TypeError, "%s() got multiple values for argument '%U'", self->function, keyword);
+        source[place] = (int32_t)(given + i);
     }
-    if (given > count)
-        return gts_py_refuse_surplus(function, count, given, self->argv[count] != NULL);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        if (self->argv[i] == NULL)
-            return refuse_missing(self);
+    if (given > taken) /* all others are keyword-only then */
+        return refuse_surplus(self->function, taken, given, keyword_count);
+    for (Py_ssize_t i = 0; i <= count; ++i) {
+        if (source[i] < 0 && !is_bound(self, i))
+            return refuse_missing(self, source);
     }
-    if (self->argv[count] == NULL && self->needs_offset_provider)
-        return gts_py_fail(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'",
-                           function);
     return 0;
 }

@@ -98,6 +98,20 @@ PyObject *gts_py_call_for_owners(gts_py_program *self, PyObject *const *argv, Py
     return complete(self, gts_py_convert(self, argv), true);
 }
 
+/* Fills self->argv with the arguments in the order of the parameters, then the offset provider, or raises. */
+static int bind(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
+{
+    const gts_py_signature signature = {.function = self->program->stub->name,
+                                        .parameters = self->parameters,
+                                        .provider = self->state->name.offset_provider,
+                                        .needs_provider = self->needs_offset_provider};
+    if (gts_py_match(&signature, given, keywords, self->source) != 0)
+        return -1;
+    for (uint32_t i = 0; i <= self->parameter_count; ++i)
+        self->argv[i] = self->source[i] < 0 ? NULL : args[self->source[i]];
+    return 0;
+}
+
 PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
     gts_py_program *const self = (gts_py_program *)callable;
@@ -106,6 +120,6 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
         return gts_py_call_in_order(self, args);
     if (GTS_UNLIKELY(gts_py_enter(self) != 0))
         return NULL;
-    const int bound = gts_py_bind_any(self, args, given, keywords);
-    return complete(self, bound == 0 ? gts_py_convert(self, (PyObject *const *)self->argv) : bound, false);
+    const int status = bind(self, args, given, keywords);
+    return complete(self, status == 0 ? gts_py_convert(self, self->argv) : status, false);
 }

@@ -46,7 +46,8 @@ typedef struct gts_py_program {
     pthread_t thread;            /* of `caller`, if the program has callbacks */
     PyObject *callback_error;    /* the exception of the first callback that has failed in this call */
     gts_py_owned owned;          /* NULL if callbacks get the arguments themselves */
-    void **argv;                 /* [parameters + 1], borrowed for one call */
+    PyObject **argv;             /* [parameters + 1], borrowed for one call */
+    int32_t *source;             /* [parameters + 1], of gts_py_match() for one call */
     gts_py_leaf *leaf;           /* [leaf_count] */
     PyObject **references;       /* [leaf_count][2]: for both objects of gts_leaf; see remember.c */
     PyObject *forget;            /* the callback of the weak references */
@@ -180,14 +181,23 @@ int gts_py_call_back(gts_program *, uint32_t leaf, const gts_callback_value *val
 
 /* ---- bind.c ---------------------------------------------------------------------------------------------------- */
 
-/* Fills self->argv with the arguments in the order of the parameters, then the offset provider, or raises. */
-int gts_py_bind_any(gts_py_program *, PyObject *const *args, Py_ssize_t given, PyObject *keywords);
+/* The parameters that a call takes. */
+typedef struct gts_py_signature {
+    const char *function; /* the name in messages */
+    PyObject *parameters; /* tuple of interned names, including those of bound parameters */
+    PyObject *provider;   /* the keyword for the offset provider */
+    PyObject **bound; /* [parameters + 1], the provider is last: NULL if a call must pass it; NULL if none is bound */
+    bool needs_provider; /* if none is bound */
+    bool overridable;    /* a call may pass bound arguments by keyword, as functools.partial allows */
+} gts_py_signature;
+
+/*
+ * Finds the number of the argument for each parameter, then for the offset provider: source[parameters + 1], -1 for what
+ * the call does not pass. Raises what a Python function would raise.
+ */
+int gts_py_match(const gts_py_signature *, Py_ssize_t given, PyObject *keywords, int32_t *source);
 /* The index of a name in a tuple of interned names, or -1. */
 Py_ssize_t gts_py_find_name(PyObject *names, PyObject *name);
-/* These raise what a Python function would raise, and return -1; `missing` is a list of names. */
-GTS_COLD int gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing);
-GTS_COLD int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
-GTS_COLD int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
 /* ---- metrics.c, observe.c, stream.c, workspace.c --------------------------------------------------------------- */
 

@@ -91,10 +91,12 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
     self->parameter_count = stub->parameter_count;
     self->parameters = intern_names(stub->parameters, stub->parameter_count);
     self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
+    self->source = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->source);
     self->leaf = PyMem_Calloc(stub->leaf_count, sizeof *self->leaf);
     self->workspace = PyMem_Calloc(stub->workspace_count, sizeof(PyObject *));
-    if (self->parameters == NULL || self->argv == NULL || self->leaf == NULL || self->workspace == NULL ||
-        gts_py_prepare_references(self) != 0 || prepare_leaves(self) != 0 || prepare_collections(self) != 0) {
+    if (self->parameters == NULL || self->argv == NULL || self->source == NULL || self->leaf == NULL ||
+        self->workspace == NULL || gts_py_prepare_references(self) != 0 || prepare_leaves(self) != 0 ||
+        prepare_collections(self) != 0) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();
         Py_DECREF(self);
@@ -179,6 +181,7 @@ static void dealloc(PyObject *object)
     Py_XDECREF(self->parameters);
     Py_XDECREF(self->path);
     PyMem_Free(self->argv);
+    PyMem_Free(self->source);
     PyMem_Free(self->leaf);
     PyMem_Free(self->keys);
     PyMem_Free(self->held);

@@ -1,62 +1,22 @@
 /* Call sites: the keywords that one place in the source passes are checked once. */
 #include "python/dispatch/dispatcher.h"
 
-static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *passed)
-{
-    PyObject *const missing[] = {PyList_New(0), PyList_New(0)}; /* positional and keyword-only */
-    const uint32_t count = (uint32_t)PyTuple_GET_SIZE(self->parameters);
-    bool failed = missing[0] == NULL || missing[1] == NULL;
-    for (uint32_t i = 0, next = 0; i <= count && !failed; ++i) {
-        const bool is_positional = next < self->positional_count && self->positional[next] == i;
-        next += is_positional;
-        if (self->bound[i] != NULL || passed[i])
-            continue;
-        PyObject *const name = i < count ? PyTuple_GET_ITEM(self->parameters, i) : self->state->name.offset_provider;
-        failed = PyList_Append(missing[!is_positional], name) < 0;
-    }
-    if (!failed) {
-        const bool only_keywords = PyList_GET_SIZE(missing[0]) == 0; /* Python reports positional ones first */
-        (void)gts_py_refuse_missing(self->utf8, only_keywords ? "keyword-only" : "positional", missing[only_keywords]);
-    }
-    Py_XDECREF(missing[0]);
-    Py_XDECREF(missing[1]);
-    return -1;
-}
-
 /* Checks which parameters a call passes, and finds the parameter of each argument. */
 static int check(const gts_py_dispatcher *self, gts_py_site *site)
 {
-    bool passed[GTS_PY_MAX_PARAMETERS + 1] = {false};
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    const Py_ssize_t taken = (Py_ssize_t)self->positional_count;
-    const Py_ssize_t keyword_count = site->call.keywords == NULL ? 0 : PyTuple_GET_SIZE(site->call.keywords);
-    for (Py_ssize_t i = 0; i < site->call.given && i < taken; ++i) {
-        passed[self->positional[i]] = true;
-        site->place[i] = self->positional[i];
+    int32_t source[GTS_PY_MAX_PARAMETERS + 1];
+    const uint32_t count = (uint32_t)PyTuple_GET_SIZE(self->takes.parameters);
+    if (gts_py_match(&self->takes, site->call.given, site->call.keywords, source) != 0)
+        return -1;
+    for (uint32_t i = 0; i <= count; ++i) {
+        if (source[i] < 0)
+            continue;
+        site->place[source[i]] = (uint8_t)i;
+        ++site->passed;
     }
-    for (Py_ssize_t i = 0; i < keyword_count; ++i) {
-        PyObject *const keyword = PyTuple_GET_ITEM(site->call.keywords, i);
-        Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
-        if (place >= 0 && self->bound[place] != NULL && !self->overridable)
-            place = -1;
-        else if (place < 0 && PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0)
-            place = count;
-        if (place < 0 || passed[place])
-            return gts_py_refuse_keyword(self->utf8, keyword, place >= 0);
-        passed[place] = true;
-        if (site->call.given <= taken)
-            site->place[site->call.given + i] = (uint8_t)place;
-    }
-    if (site->call.given > taken)
-        return gts_py_refuse_surplus(self->utf8, taken, site->call.given, keyword_count);
-    for (Py_ssize_t i = 0; i <= count; ++i) {
-        if (self->bound[i] == NULL && !passed[i])
-            return refuse_missing(self, passed);
-    }
-    site->passed = (uint32_t)(site->call.given + keyword_count);
-    site->selects = passed[count];
+    site->selects = source[count] >= 0;
     for (uint32_t i = 0; i < self->static_count; ++i)
-        site->selects = site->selects || passed[self->statics[i].parameter];
+        site->selects = site->selects || source[self->statics[i].parameter] >= 0;
     return 0;
 }
 

@@ -42,8 +42,8 @@ static GTS_NOINLINE PyObject *call_unknown(gts_py_dispatcher *self, gts_py_site 
     if (GTS_UNLIKELY(site == NULL))
         return NULL;
     PyObject *argv[GTS_PY_MAX_PARAMETERS + 1];
-    const size_t parameters = (size_t)PyTuple_GET_SIZE(self->parameters);
-    memcpy(argv, self->bound, (parameters + 1) * sizeof *argv);
+    const size_t parameters = (size_t)PyTuple_GET_SIZE(self->takes.parameters);
+    memcpy(argv, self->takes.bound, (parameters + 1) * sizeof *argv);
     for (uint32_t i = 0; i < site->passed; ++i)
         argv[site->place[i]] = args[i];
 
@@ -88,20 +88,20 @@ static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(parameters);
     if (count > GTS_PY_MAX_PARAMETERS)
-        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8,
-                           count, GTS_PY_MAX_PARAMETERS);
-    self->parameters = PyTuple_New(count);
-    self->bound = gts_py_calloc((size_t)count + 1, sizeof *self->bound);
-    if (self->parameters == NULL || self->bound == NULL)
+        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.",
+                           self->takes.function, count, GTS_PY_MAX_PARAMETERS);
+    self->takes.parameters = PyTuple_New(count);
+    self->takes.bound = gts_py_calloc((size_t)count + 1, sizeof *self->takes.bound);
+    if (self->takes.parameters == NULL || self->takes.bound == NULL)
         return -1;
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *name = PyTuple_GET_ITEM(parameters, i);
         if (!PyUnicode_CheckExact(name))
-            return gts_py_fail(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.", self->utf8,
-                               Py_TYPE(name)->tp_name);
+            return gts_py_fail(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.",
+                               self->takes.function, Py_TYPE(name)->tp_name);
         Py_INCREF(name);
         PyUnicode_InternInPlace(&name);
-        PyTuple_SET_ITEM(self->parameters, i, name);
+        PyTuple_SET_ITEM(self->takes.parameters, i, name);
     }
     return 0;
 }
@@ -111,17 +111,10 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     Py_ssize_t position = 0;
     PyObject *name, *value;
     while (PyDict_Next(bound, &position, &name, &value)) {
-        const Py_ssize_t place = PyUnicode_Check(name) ? gts_py_find_name(self->parameters, name) : -1;
+        const Py_ssize_t place = PyUnicode_Check(name) ? gts_py_find_name(self->takes.parameters, name) : -1;
         if (place < 0)
-            return gts_py_fail(PyExc_TypeError, "Program '%s' has no parameter %R.", self->utf8, name);
-        self->bound[place] = Py_NewRef(value);
-    }
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        if (self->bound[i] == NULL)
-            self->positional[self->positional_count++] = (uint8_t)i;
-        else if (self->overridable) /* as in functools.partial, later parameters can be passed by keyword only */
-            break;
+            return gts_py_fail(PyExc_TypeError, "Program '%s' has no parameter %R.", self->takes.function, name);
+        self->takes.bound[place] = Py_NewRef(value);
     }
     return 0;
 }
@@ -141,13 +134,14 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->vectorcall = call;
     self->state = gts_py_find_state(type);
     self->name = Py_NewRef(name);
-    self->utf8 = PyUnicode_AsUTF8(name);
+    self->takes.function = PyUnicode_AsUTF8(name);
     self->build = Py_NewRef(build);
-    self->overridable = overridable;
+    self->takes.overridable = overridable;
+    self->takes.provider = self->state == NULL ? NULL : self->state->name.offset_provider;
     self->keyword_of_provider = self->state == NULL ? NULL : PyTuple_Pack(1, self->state->name.offset_provider);
     for (int i = 0; i < GTS_PY_SITES; ++i)
         self->site[i].call.given = -1;
-    if (self->utf8 == NULL || self->keyword_of_provider == NULL || intern_parameters(self, parameters) != 0 ||
+    if (self->takes.function == NULL || self->keyword_of_provider == NULL || intern_parameters(self, parameters) != 0 ||
         bind(self, bound) != 0 || gts_py_set_providers(self, providers) != 0 ||
         gts_py_set_statics(self, statics) != 0 || gts_py_set_bound_key(self) != 0) {
         Py_DECREF(self);
@@ -164,9 +158,10 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->build);
     Py_VISIT(self->providers);
-    for (Py_ssize_t i = 0; self->bound != NULL && self->parameters != NULL && i <= PyTuple_GET_SIZE(self->parameters);
+    for (Py_ssize_t i = 0;
+         self->takes.bound != NULL && self->takes.parameters != NULL && i <= PyTuple_GET_SIZE(self->takes.parameters);
          ++i)
-        Py_VISIT(self->bound[i]);
+        Py_VISIT(self->takes.bound[i]);
     for (uint32_t i = 0; i < self->variant_count; ++i)
         Py_VISIT(self->variants[i].callable);
     return 0;
@@ -187,14 +182,15 @@ static void dealloc(PyObject *object)
     PyObject_ClearWeakRefs(object);
     (void)clear(object);
     gts_py_free_variants(self);
-    for (Py_ssize_t i = 0; self->bound != NULL && self->parameters != NULL && i <= PyTuple_GET_SIZE(self->parameters);
+    for (Py_ssize_t i = 0;
+         self->takes.bound != NULL && self->takes.parameters != NULL && i <= PyTuple_GET_SIZE(self->takes.parameters);
          ++i)
-        Py_XDECREF(self->bound[i]);
+        Py_XDECREF(self->takes.bound[i]);
     for (int i = 0; i < GTS_PY_SITES; ++i)
         Py_XDECREF(self->site[i].call.keywords);
-    PyMem_Free(self->bound);
+    PyMem_Free(self->takes.bound);
     Py_XDECREF(self->providers);
-    Py_XDECREF(self->parameters);
+    Py_XDECREF(self->takes.parameters);
     Py_XDECREF(self->keyword_of_provider);
     Py_XDECREF(self->name);
     gts_py_free(object);
@@ -206,9 +202,9 @@ static PyObject *get_bound_args(PyObject *object, void *Py_UNUSED(closure))
 {
     const gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     PyObject *const result = PyDict_New();
-    for (Py_ssize_t i = 0; result != NULL && i < PyTuple_GET_SIZE(self->parameters); ++i) {
-        if (self->bound[i] != NULL &&
-            PyDict_SetItem(result, PyTuple_GET_ITEM(self->parameters, i), self->bound[i]) < 0) {
+    for (Py_ssize_t i = 0; result != NULL && i < PyTuple_GET_SIZE(self->takes.parameters); ++i) {
+        if (self->takes.bound[i] != NULL &&
+            PyDict_SetItem(result, PyTuple_GET_ITEM(self->takes.parameters, i), self->takes.bound[i]) < 0) {
             Py_DECREF(result);
             return NULL;
         }
@@ -240,7 +236,7 @@ static PyGetSetDef ATTRIBUTES[] = {
 static PyMemberDef MEMBERS[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_dispatcher, vectorcall), Py_READONLY, NULL},
     {"__name__", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, name), Py_READONLY, "Name of the program."},
-    {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, parameters), Py_READONLY,
+    {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, takes.parameters), Py_READONLY,
      "Names of all parameters of the program, including bound ones."},
     {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "Number of variants."},
     {NULL, 0, 0, 0, NULL},

@@ -67,16 +67,11 @@ typedef struct gts_py_dispatcher {
     PyObject_HEAD vectorcallfunc vectorcall;
     gts_py_site site[GTS_PY_SITES];
 
-    PyObject **bound;           /* [parameters + 1], NULL if a call must pass it; the offset provider is last */
+    gts_py_signature takes;
     PyObject *default_callable; /* borrowed: that of the variant of the bound arguments; NULL until it is selected */
-    uint8_t positional[GTS_PY_MAX_PARAMETERS]; /* parameters that a call may pass by position */
-    uint32_t positional_count;
     unsigned int next_site;
-    bool overridable; /* a call may pass bound arguments by keyword, as functools.partial allows */
     gts_py_state *state;
     PyObject *name;                /* str */
-    const char *utf8;              /* of name */
-    PyObject *parameters;          /* tuple of interned names, including those of bound arguments */
     PyObject *keyword_of_provider; /* ("offset_provider",) */
 
     gts_error error;        /* the last refusal of a static scalar */

@@ -9,7 +9,8 @@
 
 static GTS_COLD int refuse_static(const gts_py_dispatcher *self, const char *path)
 {
-    return gts_py_fail(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
+    return gts_py_fail(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path,
+                       self->takes.function);
 }
 
 static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
@@ -21,7 +22,7 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
     int dtype;
     if (!PyArg_ParseTuple(item, "IO!si:static", &parameter, &PyTuple_Type, &steps, &path, &dtype))
         return -1;
-    if (parameter >= PyTuple_GET_SIZE(self->parameters) || dtype < GTS_BOOL || dtype > GTS_FLOAT64 ||
+    if (parameter >= PyTuple_GET_SIZE(self->takes.parameters) || dtype < GTS_BOOL || dtype > GTS_FLOAT64 ||
         PyTuple_GET_SIZE(steps) > GTS_PY_MAX_DEPTH)
         return refuse_static(self, path);
     target->parameter = parameter;
@@ -33,7 +34,7 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
             return refuse_static(self, path);
     }
     target->argument = (gts_py_argument){.state = self->state,
-                                         .program = self->utf8,
+                                         .program = self->takes.function,
                                          .path = path,
                                          .dtype = (gts_dtype)dtype,
                                          .device = GTS_CPU,
@@ -46,7 +47,7 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
     const Py_ssize_t count = PyTuple_GET_SIZE(statics);
     if (count > GTS_PY_MAX_PARAMETERS)
         return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.",
-                           self->utf8, count, GTS_PY_MAX_PARAMETERS);
+                           self->takes.function, count, GTS_PY_MAX_PARAMETERS);
     self->static_tuple = Py_NewRef(statics);
     self->statics = gts_py_calloc((size_t)count, sizeof *self->statics);
     self->bound_key = gts_py_calloc((size_t)count + 1, sizeof *self->bound_key);
@@ -82,7 +83,7 @@ static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32
         end = strchr(i == 0 ? end : end + 1, '[');
     if (end != NULL)
         *end = '\0';
-    gts_py_refuse_tuple(&self->error, self->utf8, path, object, self->statics[index].step[depth].length);
+    gts_py_refuse_tuple(&self->error, self->takes.function, path, object, self->statics[index].step[depth].length);
     return gts_py_raise(&self->error);
 }
 
@@ -103,7 +104,7 @@ static inline GTS_ALWAYS_INLINE int read_static(gts_py_dispatcher *self, uint32_
 int gts_py_set_bound_key(gts_py_dispatcher *self)
 {
     for (uint32_t i = 0; i < self->static_count; ++i) {
-        PyObject *const bound = self->bound[self->statics[i].parameter];
+        PyObject *const bound = self->takes.bound[self->statics[i].parameter];
         if (bound != NULL && read_static(self, i, bound, &self->bound_key[1 + i]) != 0)
             return -1;
     }
@@ -244,11 +245,11 @@ static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
         return NULL;
     if (Py_IS_TYPE(callable, self->state->program_type)) {
         const Py_ssize_t taken = PyTuple_GET_SIZE(((gts_py_program *)callable)->parameters);
-        if (taken != PyTuple_GET_SIZE(self->parameters)) {
+        if (taken != PyTuple_GET_SIZE(self->takes.parameters)) {
             Py_DECREF(callable);
             return PyErr_Format(PyExc_ValueError,
                                 "Program '%U' has %zd parameters, but the program that was built has %zd.", self->name,
-                                PyTuple_GET_SIZE(self->parameters), taken);
+                                PyTuple_GET_SIZE(self->takes.parameters), taken);
         }
     }
     gts_py_variant *const variant = &self->variants[index]; /* not earlier, because building may have added variants */
@@ -284,7 +285,7 @@ static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const
         if (i > 0 && parameter == self->statics[i - 1].parameter)
             continue;
         Py_SETREF(text, PyUnicode_FromFormat("%U%s%U=%S", text, i == 0 ? "" : ", ",
-                                             PyTuple_GET_ITEM(self->parameters, parameter), argv[parameter]));
+                                             PyTuple_GET_ITEM(self->takes.parameters, parameter), argv[parameter]));
     }
     return text;
 }
@@ -312,14 +313,14 @@ static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, uint64_t prov
 PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
 {
     uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
-    PyObject **const provider = &argv[PyTuple_GET_SIZE(self->parameters)];
+    PyObject **const provider = &argv[PyTuple_GET_SIZE(self->takes.parameters)];
     key[0] = 0;
-    if (*provider != self->bound[PyTuple_GET_SIZE(self->parameters)] &&
+    if (*provider != self->takes.bound[PyTuple_GET_SIZE(self->takes.parameters)] &&
         gts_py_find_provider(self, provider, &key[0]) != 0)
         return NULL;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         const uint32_t parameter = self->statics[i].parameter;
-        if (argv[parameter] == self->bound[parameter])
+        if (argv[parameter] == self->takes.bound[parameter])
             key[1 + i] = self->bound_key[1 + i];
         else if (GTS_UNLIKELY(read_static(self, i, argv[parameter], &key[1 + i]) != 0))
             return NULL;
