@@ -38,12 +38,12 @@ int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis
                       lowest + shift, highest + shift, gts_axis_text(self, axis).text, leaf->axes[axis].dim, has);
 }
 
-int gts_refuse_extent(gts_program *self, const char *temporary, int32_t axis, int64_t size, const char *text)
+int gts_refuse_extent(gts_program *self, const char *what, int32_t axis, int64_t size, const char *text)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         "Temporary '%s' of program '%s' must not have a negative size on axis %" PRId32
-                         ", but %s is %" PRId64 " in this call.",
-                         temporary, self->stub->name, axis, text, size);
+                         "%s of program '%s' must not have a negative size on axis %" PRId32 ", but %s is %" PRId64
+                         " in this call.",
+                         what, self->stub->name, axis, text, size);
 }
 
 /* Whether a property of an axis has its value if it was fixed, and is in the range of int32 if a slot takes it. */

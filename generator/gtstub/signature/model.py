@@ -358,7 +358,8 @@ class Claim(_Conditional):
 class Extent(_Conditional):
     """
     What must not be negative if the conditions hold: the size of a `temporary` on an axis, a factor of it, or how far
-    what the SDFG writes to the temporary is from an end of the axis.
+    what the SDFG writes to the temporary is from an end of the axis. Also how many elements of an axis of an array,
+    which may be an argument, the SDFG copies as a block of memory.
     """
 
     temporary: str

@@ -248,15 +248,14 @@ static inline void gts_end_tables(gts_program *self)
         gts_end_tables_slowly(self);
 }
 
-/** Refuses a call that gives a temporary a negative size, whose text is for the message. */
-GTS_EXPORT GTS_COLD int gts_refuse_extent(gts_program *self, const char *temporary, int32_t axis, int64_t size,
+/** Refuses a call that gives a temporary or a copy a negative size. `what` and the text of the size are for the message. */
+GTS_EXPORT GTS_COLD int gts_refuse_extent(gts_program *self, const char *what, int32_t axis, int64_t size,
                                           const char *text);
 
-/** Checks that the size of a temporary on an axis is not negative. */
-static inline int gts_check_extent(gts_program *self, const char *temporary, int32_t axis, int64_t size,
-                                   const char *text)
+/** Checks that the size of a temporary or a copy on an axis is not negative. */
+static inline int gts_check_extent(gts_program *self, const char *what, int32_t axis, int64_t size, const char *text)
 {
-    return GTS_LIKELY(size >= 0) ? 0 : gts_refuse_extent(self, temporary, axis, size, text);
+    return GTS_LIKELY(size >= 0) ? 0 : gts_refuse_extent(self, what, axis, size, text);
 }
 
 /** The lesser and the greater of two values. */

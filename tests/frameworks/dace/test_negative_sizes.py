@@ -122,6 +122,37 @@ def sums(a: dace.float64[N], out: dace.float64[M]):
         out[i] = np.sum(a[i + 1 : N - 1] * 2.0)
 
 
+@gtstub.program
+@dace.program
+def blocks(a: dace.float64[N], c: dace.float64[M, N], n: dace.int32):
+    """DaCe copies each row with memcpy."""
+    for i in dace.map[0:n]:
+        c[i, 1:-1] = a[1 : N - 1]
+
+
+@gtstub.program
+@dace.program
+def blocks_in_rounds(a: dace.float64[N], c: dace.float64[M, N]):
+    for i in dace.map[0:M]:
+        c[i, i : N - 1] = a[i : N - 1]
+
+
+@gtstub.program
+@dace.program
+def computed(a: dace.float64[N], c: dace.float64[M, N], n: dace.int32, m: dace.int32):
+    """DaCe has a symbol for the size, and assigns it from two others of the same value."""
+    for i in dace.map[0:M]:
+        c[i, : m - n] = a[: m - n]
+
+
+@gtstub.program
+@dace.program
+def columns(a: dace.float64[M], c: dace.float64[M, N]):
+    """DaCe copies each element on its own."""
+    for i in dace.map[0:N]:
+        c[1:-1, i] = a[1 : M - 1]
+
+
 def check_refused(program: Any, array: np.ndarray, *scalars: Any, problem: str, **symbols: int) -> None:
     before = array.copy()
     with pytest.raises(ValueError) as caught:
@@ -240,6 +271,44 @@ def test_sizes_of_arguments_and_the_variables_of_several_loops() -> None:
     check_refused(sections_in_loops, a, 3, 3, 1.0, problem="axis 0, but m - 2*n + 2 is -1")
     with pytest.raises(ValueError, match=r"'a' .* must have the indices 5 to 6 on axis 0 .*, not 0 to 5\."):
         sections_in_loops(a, 2, 5, 1.0)
+
+
+def test_copies_of_blocks_of_memory() -> None:
+    a = np.arange(4.0)
+    c = np.zeros((2, 4))
+    blocks(a, c, 2)
+    assert c.tolist() == [[0, 1, 2, 0]] * 2
+    blocks(np.zeros(2), np.zeros((2, 2)), 2)
+    blocks(np.zeros(1), np.zeros((2, 1)), 0)
+    for size in (0, 1):
+        memory = np.arange(100.0)
+        before, few = memory.copy(), memory[50 : 50 + 2 * size].reshape(2, size)
+        with pytest.raises(ValueError, match=r"A copy of '\w' .* a negative size on axis \d, but N - 2 is -\d in"):
+            blocks(np.zeros(size), few, 2)
+        np.testing.assert_array_equal(memory, before)
+
+
+def test_copies_of_blocks_of_memory_in_rounds() -> None:
+    a, c = np.arange(3.0), np.zeros((3, 3))
+    blocks_in_rounds(a, c)
+    assert c.tolist() == [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
+    with pytest.raises(ValueError, match=r"A copy of '\w' .* a negative size on axis \d, but -M \+ N is -1 in"):
+        blocks_in_rounds(a, np.zeros((4, 3)))
+
+
+def test_sizes_that_several_symbols_have() -> None:
+    a, c = np.ones(4), np.zeros((2, 4))
+    computed(a, c, 1, 3)
+    assert c.tolist() == [[1, 1, 0, 0]] * 2
+    computed(a, c, 3, 3)
+    check_refused(computed, a, c, 3, 1, problem="axis 0, but m - n is -2")
+
+
+def test_copies_of_single_elements_may_have_a_negative_size() -> None:
+    a, c = np.arange(3.0), np.zeros((3, 2))
+    columns(a, c)
+    assert c.tolist() == [[0, 0], [1, 1], [0, 0]]
+    columns(np.zeros(1), np.zeros((1, 2)))
 
 
 def test_rounds_that_depend_on_data() -> None:

@@ -63,7 +63,8 @@ class Location:
     Where the elements of a container are. `array` is an argument of the SDFG, or a temporary if `sizes` are given.
     `base` has the indices in the array of the container's first element, `axes` the array's axis for each axis of the
     container, or None for an axis of one element, and `steps` what is added to its index for the next element of the
-    container. `strides` are in elements, None where they are not known.
+    container. `strides` are in elements, None where they are not known. A temporary that `is_local` is in
+    registers.
     """
 
     array: str
@@ -72,6 +73,7 @@ class Location:
     steps: tuple[int, ...]
     strides: tuple[Expression | None, ...]
     sizes: tuple[Expression | None, ...] | None = None
+    is_local: bool = False
 
     def index(self, of: tuple[Expression, ...]) -> tuple[Expression, ...]:
         """The index in the array of an index in the container."""
@@ -141,8 +143,8 @@ class Unread:
 @dataclasses.dataclass(frozen=True)
 class Allocation:
     """
-    A temporary of which memory is allocated in all rounds of `loops`, if `conditions` hold. The size of each axis is
-    the product of some factors, or not known.
+    A temporary of which memory is allocated, or an array of which DaCe copies a block of memory, in all rounds of
+    `loops`, if `conditions` hold. The size of each axis is the product of some factors, or not known.
     """
 
     name: str
@@ -165,7 +167,8 @@ class Scope:
     to which edges of the SDFG assign one text, and nothing else does. `texts` are the names that depend on scalar
     arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on them, by the text of
     the condition. `types` are those of C++ of names, where they are known. `allocations` collects those at all
-    places. `unit` is None outside of all units of computation.
+    places. `unit` is None outside of all units of computation. `is_multicore` says whether the place is in a map of
+    several threads.
 
     If the program `evaluates_both` sides of a choice that depends on data, as gt4py does, that choice is no condition.
     """
@@ -184,6 +187,7 @@ class Scope:
     types: Mapping[str, DType] = dataclasses.field(default_factory=dict)
     allocations: list[Allocation] = dataclasses.field(default_factory=list)
     unit: int | None = None
+    is_multicore: bool = False
     counter: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
     def value(self, text: str) -> Expression | None:

@@ -131,10 +131,11 @@ def value_in(name: str, text: str, scope: Scope, sdfg: Sdfg) -> Typed | None:
 
 
 def _with_values(sdfg: Sdfg, scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
-    texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
     writers = {name: each[0] for name, each in scalars.items() if len(each) == 1}
     while True:
-        found = {name: value_in(name, text, scope, sdfg) for name, text in texts.items() if name not in scope.symbols}
+        left = {name: texts for name, texts in assigned.items() if name not in scope.symbols}
+        values = {name: {value_in(name, text, scope, sdfg) for text in texts} for name, texts in left.items()}
+        found = {name: next(iter(each)) for name, each in values.items() if len(each) == 1}
         found |= {name: writer.value(scope) for name, writer in writers.items() if name not in scope.symbols}
         known = {name: each for name, each in found.items() if each is not None}
         if not known:

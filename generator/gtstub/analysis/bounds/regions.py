@@ -89,7 +89,8 @@ def in_sdfg(sdfg: Sdfg, scope: Scope) -> Iterator[Access | Unread]:
         if container.is_transient and container.kind in ("Array", "Scalar") and not container.has_offset:
             sizes = tuple(map(scope.value, container.shape))
             own = _whole(f"{name}#{next(scope.counter)}", container, scope)
-            temporaries[name] = dataclasses.replace(own, sizes=sizes)
+            is_local = scope.is_multicore and container.storage == "Default"
+            temporaries[name] = dataclasses.replace(own, sizes=sizes, is_local=is_local)
     yield from _in_region(sdfg, dataclasses.replace(scope, containers=temporaries), sdfg)
 
 

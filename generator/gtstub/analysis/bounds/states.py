@@ -19,10 +19,11 @@ from gtstub.analysis.bounds.access import (
     Scope,
     Unread,
 )
+from gtstub.analysis.bounds.blocks import is_block
 from gtstub.analysis.bounds.wrapping import Typed
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.model import Container, Edge, Node, Range, Sdfg, State, Subset
-from gtstub.signature.expressions import Expression, symbol
+from gtstub.signature.expressions import Expression, parse, symbol
 from gtstub.signature.facts import fact_text
 
 _REDUCE = "dace.libraries.standard.nodes.reduce.Reduce"
@@ -105,7 +106,10 @@ class _Scopes:
         }
         known = {name: value for name, value in dynamic.items() if value is not None}
         outer = outer.without(dynamic).knowing(known)
-        outer = dataclasses.replace(outer, data=outer.data.union(entry.variables))
+        is_multicore = entry.schedule == "CPU_Multicore" or (entry.schedule == "Default" and is_outermost)
+        outer = dataclasses.replace(
+            outer, data=outer.data.union(entry.variables), is_multicore=outer.is_multicore or is_multicore
+        )
         if entry.ranges.strided is None:
             return outer.without(entry.variables).in_doubt(LOOP)
         ranges = [outer.rounds(*each) for each in entry.ranges.strided]
@@ -160,6 +164,7 @@ def _part(scope: Scope, name: str, subset: Subset | None, container: Container, 
         tuple(1 if axis is None else whole.steps[axis] * part[axis][2] for axis in axes),
         strides,
         whole.sizes,
+        whole.is_local,
     )
 
 
@@ -209,6 +214,8 @@ def _copies(state: Dataflow, node: Node, scope: Scope) -> Accesses:
 
 def _copy(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: str) -> Accesses:
     unit = scope.as_unit()
+    if scope.is_multicore and not edge.is_wcr and not scope.doubt:
+        _copy_block(state, scope, edge, source, destination)
 
     def side(name: str, part: Subset | None, *, is_write: bool) -> Access | Unread:
         container = state.containers[name]
@@ -224,6 +231,33 @@ def _copy(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: s
     if scope.unit is None and isinstance(read, Access) and isinstance(write, Access):
         read, write = _element_by_element(read, write, scope)
     yield from (read, write)
+
+
+def _copy_block(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: str) -> None:
+    """Notes how many elements a copy has if DaCe makes it with memcpy."""
+    read, written = state.read(edge), state.write(edge)
+    location, target = (scope.containers.get(name) for name in (source, destination))
+    if location is None or target is None or location.is_local or target.is_local:
+        return
+    if {source, destination} & _only_in_maps(state):
+        return
+    if not is_block(state.containers[source], read, state.containers[destination], written):
+        return
+    if read is None:
+        location = target
+    sizes: list[tuple[Expression, ...] | None] = [()] * len(location.base)
+    for axis, each in zip(location.axes, (read or written or Subset(())).ranges, strict=True):
+        if axis is not None and not each.is_point:
+            count = parse(f"({each.end}) + 1 - ({each.start})")
+            sizes[axis] = None if count is None else scope.factors(str(count))
+    name = location.array.partition("#")[0]
+    scope.allocations.append(Allocation(name, scope.loops, scope.conditions, tuple(sizes)))
+
+
+def _only_in_maps(state: Dataflow) -> set[str]:
+    """The temporaries that are in maps alone, where DaCe has them in registers."""
+    temporaries = {name for name, each in state.containers.items() if each.is_transient and each.storage == "Default"}
+    return temporaries - {each.container for each in state.access_nodes if each.entry is None}
 
 
 def _element_by_element(read: Access, write: Access, scope: Scope) -> tuple[Access, Access]:
