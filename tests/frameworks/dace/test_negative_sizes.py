@@ -147,6 +147,14 @@ def computed(a: dace.float64[N], c: dace.float64[M, N], n: dace.int32, m: dace.i
 
 @gtstub.program
 @dace.program
+def computed_in_rounds(a: dace.float64[N], c: dace.float64[M, N], n: dace.int32, m: dace.int32):
+    for i in dace.map[0:M]:
+        for j in range(2):
+            c[i, : m - n - j] = a[: m - n - j]
+
+
+@gtstub.program
+@dace.program
 def columns(a: dace.float64[M], c: dace.float64[M, N]):
     """DaCe copies each element on its own."""
     for i in dace.map[0:N]:
@@ -302,6 +310,9 @@ def test_sizes_that_several_symbols_have() -> None:
     assert c.tolist() == [[1, 1, 0, 0]] * 2
     computed(a, c, 3, 3)
     check_refused(computed, a, c, 3, 1, problem="axis 0, but m - n is -2")
+    computed_in_rounds(a, c, 1, 4)
+    assert c.tolist() == [[1, 1, 1, 0]] * 2
+    check_refused(computed_in_rounds, a, c, 3, 3, problem="axis 0, but m - n - 1 is -1")
 
 
 def test_copies_of_single_elements_may_have_a_negative_size() -> None:

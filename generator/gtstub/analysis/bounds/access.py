@@ -164,9 +164,9 @@ class Scope:
     symbols and containers that depend on elements of arrays (`data`), the location of each container, the loops around
     the place, and the conditions under which it is reached. `doubt` says why these are not known. `choices` has those
     under which a symbol that stands for a condition is true, and those under which it is false. `alike` are the symbols
-    to which edges of the SDFG assign one text, and nothing else does. `texts` are the names that depend on scalar
-    arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on them, by the text of
-    the condition. `types` are those of C++ of names, where they are known. `allocations` collects those at all
+    to which edges of the SDFG assign texts of one meaning, and nothing else does. `texts` are the names that depend on
+    scalar arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on them, by the
+    text of the condition. `types` are those of C++ of names, where they are known. `allocations` collects those at all
     places. `unit` is None outside of all units of computation. `is_multicore` says whether the place is in a map of
     several threads.
 
@@ -205,6 +205,15 @@ class Scope:
             return wrapping.in_types(tree, self._variable)
         value = found.replace(self.symbols)  # Quotients are read, too.
         return Typed(value, SIGNED if SIGNED in types else "int32", self._is_natural(value))
+
+    def meaning(self, text: str) -> Expression | str:
+        """What is the same for two texts that differ in names of the same value."""
+        found, tree = _parsed(text)
+        if found is None or tree is None or _NEEDS_TYPES.search(text):
+            return text
+        known = {name: value for name, value in self.symbols.items() if self.types.get(name, SIGNED) in wrapping.LONG}
+        names = expressions.names_in(tree)
+        return found.replace({name: known.get(name, symbol(f"{name}#text")) for name in names})
 
     def _variable(self, name: str) -> Typed:
         dtype = self.types.get(name, SIGNED)

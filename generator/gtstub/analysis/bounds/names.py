@@ -20,17 +20,18 @@ def enter(sdfg: Sdfg, scope: Scope) -> Scope:
     The scope inside an SDFG, with the values of the symbols that its edges assign and of the scalars that its tasklets
     write. A name has a value if it has the same one in the whole SDFG.
     """
-    assigned, writers = assignments_in(sdfg), _writers(sdfg)
-    changing = {*assigned, *writers} & {*scope.symbols, *scope.texts}
+    all_assigned, writers = assignments_in(sdfg), _writers(sdfg)
+    changing = {*all_assigned, *writers} & {*scope.symbols, *scope.texts}
     variables = {each.variable for each in regions_in(sdfg) if isinstance(each, Loop)}
-    alike = frozenset(name for name, texts in assigned.items() if len(texts) == 1) - variables
-    scope = dataclasses.replace(scope.without(changing), alike=alike)
-    assigned = {name: texts for name, texts in assigned.items() if name not in changing}
+    scope = scope.without(changing)
+    assigned = {name: texts for name, texts in all_assigned.items() if name not in changing}
     scalar = {name for name, container in sdfg.containers.items() if container.has_one_element}
     scalars = {name: each for name, each in writers.items() if name not in changing and name in scalar}
     # An argument has its value from outside until it is written.
     own = {name: each for name, each in scalars.items() if sdfg.containers[name].is_transient}
-    return _with_data(sdfg, _with_values(sdfg, scope, assigned, own), assigned, scalars)
+    scope = _with_data(sdfg, _with_values(sdfg, scope, assigned, own), assigned, scalars)
+    alike = {name for name, texts in all_assigned.items() if len(set(map(scope.meaning, texts))) == 1}
+    return dataclasses.replace(scope, alike=frozenset(alike - variables))
 
 
 def behind(edge: Transition, scope: Scope, sdfg: Sdfg) -> Scope:
