@@ -304,6 +304,15 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
     return refuse_element(self, follow, first, last, allowed);
 }
 
+int gts_check_tables(gts_program *self, const gts_follow *follows, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        const gts_follow *const each = &follows[i];
+        GTS_TRY(gts_check_table(self, each, each->first, each->last, each->plus, each->size));
+    }
+    return 0;
+}
+
 /* ---- Indices of several arrays ---------------------------------------------------------------------------------- */
 
 /* The table whose rows are an axis, if it was copied to base 0: the copy may lack changes of rows not used before. */

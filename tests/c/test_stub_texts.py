@@ -52,7 +52,7 @@ from tests.support.stubs import write_stub
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
 
 # Names that generated C uses for its own things, or that mean something elsewhere.
-OF_MACROS = ["axes", "properties", "ARRAYS", "DIFFER", "INIT_PARAMETERS", "INIT_ARGUMENTS"]
+OF_MACROS = ["axes", "what", "leaf", "slot", "source", "type", "to", "ARGUMENTS", "SLOTS", "OTHER_SLOTS", "INIT"]
 TRICKY = [*"a self host args init run convert status memory_symbols LEAVES none i x_items".split(), *OF_MACROS]  # noqa: SIM905
 OF_BOUNDS = ["s", "s_", "self", "self_", "USES", "common", "checked"]
 OF_CALLBACKS = "s a0 frame values returned shape0 function data call back prog RUNNING".split()  # noqa: SIM905

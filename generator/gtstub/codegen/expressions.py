@@ -54,7 +54,7 @@ def c_polynomial(value: Expression, axes: Iterable[tuple[str, AxisValue]] = ()) 
             case str() if atom in known:
                 axis = known[atom]
                 member = {"size": "shape", "stride": "strides"}[axis.name]
-                return f"(uint64_t)gts_array_of(self, {axis.leaf.index})->{member}[{axis.axis}]"
+                return f"(uint64_t)GTS_OF({axis.leaf.name})->{member}[{axis.axis}]"
         return f"(uint64_t)s->{atom}"
 
     # An unsigned number in place of the first one, if that is negative.

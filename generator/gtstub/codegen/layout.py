@@ -20,9 +20,21 @@ def pack(text: str, width: int = WIDTH) -> str:
     return joined(packed)
 
 
+def fit(text: str) -> str:
+    """One line, if all lines fit on one."""
+    lines = text.splitlines()
+    line = " ".join((lines[0], *map(str.strip, lines[1:])))
+    return f"{line}\n" if len(line) <= WIDTH else text
+
+
 def pack_macro(text: str) -> str:
     """The same for the lines of a macro of C: each but the last ends with a backslash."""
-    return " \\\n".join(pack(text, WIDTH - 2).splitlines()) + "\n"
+    return continued(pack(text, WIDTH - 2))
+
+
+def continued(text: str) -> str:
+    """Ends each line but the last with a backslash."""
+    return " \\\n".join(text.splitlines()) + "\n"
 
 
 def align(text: str, begin: str, end: str) -> str:

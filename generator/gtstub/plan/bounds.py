@@ -95,7 +95,6 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
     the SDFG reads whatever is in memory there, as with gt4py.
     """
     fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
-    table_numbers = itertools.count()
     used: dict[Any, UsedAxes] = {}
     made = []
     for claim in claims:
@@ -112,7 +111,6 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
             indices.append(UsedIndices(of, *ends))
         tables = tuple(
             FollowedTable(
-                next(table_numbers),
                 each,
                 _checked_table(signatures, fields[each.table], each),
                 None if each.array is None else fields[each.array],

@@ -371,6 +371,11 @@ class Slot:
         return not isinstance(self.source, Metric | Function | Members)
 
     @property
+    def is_from_array(self) -> bool:
+        """Whether one array has the value, perhaps divided by a constant."""
+        return isinstance(self.source, Data | AxisValue)
+
+    @property
     def c_type(self) -> str:
         """The type of the argument in C."""
         if isinstance(self.source, Function):
@@ -438,10 +443,9 @@ class UsedIndices:
 class FollowedTable:
     """
     A table whose elements a call uses as indices of the field `leaf`, or, if there is none, of a temporary. The names
-    in the expressions of `follow` are those of slots. `index` is its place in `CallPlan.followed_tables`.
+    in the expressions of `follow` are those of slots.
     """
 
-    index: int
     follow: Follow
     table: FieldLeaf
     leaf: FieldLeaf | None
@@ -548,7 +552,24 @@ class CallPlan:
 
     @property
     def followed_tables(self) -> tuple[FollowedTable, ...]:
-        return tuple(table for each in self.bounds for table in each.tables)
+        """Those of which all calls use the same rows come first."""
+        tables = (table for each in self.bounds for table in each.tables)
+        return (*self.constant_tables, *(table for table in tables if table not in self.constant_tables))
+
+    @property
+    def constant_tables(self) -> tuple[FollowedTable, ...]:
+        """The tables of which all calls use the same rows."""
+        always = (table for each in self.bounds if not each.when for table in each.tables)
+        return tuple(table for table in always if all(value.is_constant for value in table.follow.expressions))
+
+    @property
+    def varying_bounds(self) -> tuple[CallBounds, ...]:
+        """The bounds without the tables of which all calls use the same rows."""
+        left = (
+            dataclasses.replace(each, tables=tuple(table for table in each.tables if table not in self.constant_tables))
+            for each in self.bounds
+        )
+        return tuple(each for each in left if each.indices or each.tables or each.extents)
 
     @property
     def used_axes(self) -> tuple[UsedAxes, ...]:
@@ -591,14 +612,19 @@ class CallPlan:
         return tuple(sorted(scalars, key=lambda slot: (-NAMES[slot.dtype].size, NAMES[slot.dtype].c)))
 
     @property
-    def slots_by_type(self) -> tuple[tuple[Slot, ...], ...]:
+    def other_slots(self) -> tuple[tuple[Slot, ...], ...]:
         """
-        The slots with a source among the arguments, grouped into runs of one type: first those that calls compare, so
-        that they are one piece of memory, and then the others in order.
+        The slots of scalars and of symbols that are computed, grouped into runs of one type: first those that calls
+        compare, so that they are one piece of memory, and then the others in order.
         """
         first = self.checked_scalars
-        slots = (slot for slot in self.values if slot not in first and slot.is_stored)
+        slots = (slot for slot in self.values if slot not in first and slot.is_stored and not slot.is_from_array)
         return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
+
+    @property
+    def unpassed_slots(self) -> tuple[Slot, ...]:
+        """The slots that arrays have and the SDFG does not take, or only in a structure."""
+        return tuple(slot for slot in self.values if slot.is_from_array and slot not in self.slots)
 
     @property
     def has_complex(self) -> bool:

@@ -37,7 +37,7 @@ class Error(ctypes.Structure):
     _fields_ = (("kind", ctypes.c_int), ("message", ctypes.c_char * 1024))
 
 
-FIELD, CONNECTIVITY, STATIC = 1, 4, 5
+FIELD, CONNECTIVITY, STATIC = 0, 3, 4
 """Of `gts_leaf_kind`."""
 
 CPU = 1

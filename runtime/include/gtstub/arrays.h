@@ -170,6 +170,17 @@ static inline GTS_ALWAYS_INLINE gts_words gts_differ_samples(const gts_samples *
     return difference;
 }
 
+/** Whether a table has other elements than when it was read; `slots` is the struct of all slots of a program. */
+static inline GTS_ALWAYS_INLINE bool gts_is_table_changed(const gts_stub *stub, const void *slots)
+{
+    const gts_samples *const tables = (const gts_samples *)((const char *)slots + stub->tables);
+    gts_words difference = {0, 0};
+#pragma GCC unroll 32
+    for (uint32_t i = 0; i < stub->table_count; ++i)
+        difference |= gts_differ_samples(&tables[i]);
+    return (difference[0] | difference[1]) != 0;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /** Properties of an axis, as flags. */
-enum { GTS_START = 1, GTS_STOP = 2, GTS_SIZE = 4, GTS_STRIDE = 8 };
+enum { GTS_START = 1, GTS_STOP = 2, GTS_SIZE = 4, GTS_STRIDE = 8, GTS_LAYOUT = GTS_START | GTS_SIZE | GTS_STRIDE };
 
 /** The conditions that an axis of a field must satisfy. All numbers count elements. */
 typedef struct gts_axis {
@@ -30,7 +30,7 @@ typedef struct gts_axis {
 
 /** The kind of an argument. */
 typedef enum gts_leaf_kind {
-    GTS_FIELD = 1,
+    GTS_FIELD,
     GTS_ZERO_DIM_FIELD,
     GTS_SCALAR,
     GTS_CONNECTIVITY,
@@ -58,8 +58,18 @@ typedef struct gts_contract {
     };
 } gts_contract;
 
-/** The members of a contract that name the argument `leaf` of a struct of arguments. */
-#define GTS_MEMBER(type, leaf) .name = #leaf, .member = offsetof(type, leaf)
+/** The members of a contract that name a static argument. */
+#define GTS_NAMED(leaf) .name = #leaf, .path = #leaf
+
+/** The members of a contract that name the argument `leaf` of a struct of arguments; an array is on the CPU. */
+#define GTS_MEMBER(type, leaf) .name = #leaf, .path = #leaf, .member = offsetof(type, leaf), .device = GTS_CPU
+
+/** The same for an argument whose user writes `text`. */
+#define GTS_MEMBER_AT(type, leaf, text) .name = #leaf, .path = text, .member = offsetof(type, leaf), .device = GTS_CPU
+
+/** The same for an array on a GPU. */
+#define GTS_MEMBER_ON(where, type, leaf, text)                                                                         \
+    .name = #leaf, .path = text, .member = offsetof(type, leaf), .device = where
 
 /** The members of a contract that describe the axes of a field. */
 #define GTS_AXES(...)                                                                                                  \
@@ -89,18 +99,35 @@ typedef struct gts_use {
     const gts_leaf_axis *axes; /**< those of the program's leaves */
 } gts_use;
 
+/** A gts_use: its axes, in braces. */
+#define GTS_USE(...)                                                                                                   \
+    {                                                                                                                  \
+        .axis_count = sizeof((const gts_leaf_axis[]){__VA_ARGS__}) / sizeof(gts_leaf_axis),                            \
+        .axes = (const gts_leaf_axis[])                                                                                \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
 /** Indices of a dimension. */
 typedef struct gts_indices {
     int64_t start, stop; /**< the first, and the one after the last */
 } gts_indices;
 
-/** A table whose elements the SDFG uses as indices of a field, or of its own temporary memory. */
+/**
+ * A table whose elements the SDFG uses as indices of a field, or of its own temporary memory. The last four members are
+ * what gts_check_table() takes, if all calls use the same rows.
+ */
 typedef struct gts_follow {
     uint32_t table;   /**< the leaf of the table */
     uint32_t leaf;    /**< the leaf of the field; GTS_TEMPORARY if there is none */
     int32_t axis;     /**< of the field */
-    uint64_t columns; /**< of the table, as bits: bit 0 is the first column */
     bool skips;       /**< elements that equal -1 are not used */
+    uint64_t columns; /**< of the table, as bits: bit 0 is the first column */
+    int64_t first;    /**< row */
+    int64_t last;     /**< row */
+    int64_t plus;     /**< what the SDFG adds to elements */
+    int64_t size;     /**< of temporary memory */
 } gts_follow;
 
 /** For gts_follow.leaf. */

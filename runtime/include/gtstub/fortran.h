@@ -1,6 +1,7 @@
 /*
- * gtstub: how the Fortran entry of a stub reads descriptors. Stubs that are compiled with GTS_FORTRAN include this
- * header.
+ * gtstub: the Fortran entries of a stub, and how they read descriptors. A stub that is compiled with GTS_FORTRAN includes
+ * this header after it has defined all that its entry for C uses, and GTS_FORTRAN_CALL and GTS_FORTRAN_BIND, the names of
+ * the entries.
  */
 #ifndef GTSTUB_FORTRAN_H
 #define GTSTUB_FORTRAN_H
@@ -152,6 +153,83 @@ static GTS_COLD void gts_fortran_bind(gts_program *self, const gts_stub *stub, c
     *call = bound;
     if (stat != NULL)
         *stat = 0;
+}
+
+/* ---- The entries ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Rows of ARGUMENTS: parameters of the entries, and what these do with them. A Fortran compiler may represent true as a
+ * logical with all bits set, which is not a valid bool in C.
+ */
+#define GTS_DESCRIPTOR_PARAMETER(leaf, axes, what) , const CFI_cdesc_t *leaf##_
+#define GTS_SCALAR_PARAMETER(leaf, type) , GTS_FORTRAN_TYPE(type) leaf##_
+#define GTS_FORTRAN_TYPE(type) __typeof__(_Generic((type)0, bool: (unsigned char)0, default: (type)0))
+#define GTS_FUNCTION_PARAMETER(leaf, type) , gts_function leaf##_
+#define GTS_DESCRIPTOR(leaf, axes, what) leaf##_,
+#define GTS_OR_IS_NEW(leaf, axes, what) || !gts_fortran_is_known(&known, leaf##_, axes, what)
+#define GTS_TAKE_SCALAR(leaf, type) to->leaf = _Generic((type)0, bool: leaf##_ != 0, default: leaf##_);
+#define GTS_TAKE_FUNCTION(leaf, type)                                                                                  \
+    memcpy(&to->leaf.function, &leaf##_, sizeof to->leaf.function);                                                    \
+    to->leaf.data = NULL;
+#define GTS_PLUS_ONE(...) +1
+
+#define GTS_PARAMETERS                                                                                                 \
+    gts_program *const *program ARGUMENTS(GTS_DESCRIPTOR_PARAMETER, GTS_SCALAR_PARAMETER, GTS_FUNCTION_PARAMETER,      \
+                                          GTS_NOTHING)
+#define GTS_DESCRIPTORS                                                                                                \
+    (const CFI_cdesc_t *const[])                                                                                       \
+    {                                                                                                                  \
+        ARGUMENTS(GTS_DESCRIPTOR, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING) NULL                                          \
+    }
+
+enum {
+    GTS_DESCRIPTOR_COUNT = 0 ARGUMENTS(GTS_PLUS_ONE, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING),
+    GTS_FUNCTION_COUNT = 0 ARGUMENTS(GTS_NOTHING, GTS_NOTHING, GTS_PLUS_ONE, GTS_NOTHING)
+};
+
+static GTS_COLD int gts_fortran_check_new(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    arguments args;
+    return gts_fortran_check(self, found, &args);
+}
+
+GTS_EXPORT void GTS_FORTRAN_CALL(GTS_PARAMETERS, int *stat, const CFI_cdesc_t *errmsg)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const uint64_t *known = self->descriptors;
+    if (GTS_DESCRIPTOR_COUNT > 0 &&
+        (GTS_UNLIKELY(!self->knows_fortran) ARGUMENTS(GTS_OR_IS_NEW, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING) ||
+         GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots))))
+        status = gts_fortran_check_new(self, GTS_DESCRIPTORS);
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const to = self->slots;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE_SCALAR, GTS_TAKE_FUNCTION, GTS_NOTHING)
+        (void)known, (void)to;
+        if (GTS_FUNCTION_COUNT > 0)
+            status = gts_check_callbacks(self);
+        if (GTS_LIKELY(status == 0))
+            status = gts_call_run(self, run);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+GTS_EXPORT void GTS_FORTRAN_BIND(GTS_PARAMETERS, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args, *const to = &args;
+    memset(to, 0, sizeof *to);
+    ARGUMENTS(GTS_NOTHING, GTS_TAKE_SCALAR, GTS_TAKE_FUNCTION, GTS_NOTHING)
+    gts_fortran_bind(*program, &STUB, GTS_DESCRIPTORS, to, bound, stat, errmsg);
 }
 
 #endif

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Version of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 9
+#define GTS_ABI 10
 
 /** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6

@@ -114,6 +114,13 @@ static inline int gts_convert_scalar(gts_program *self, const gts_host *host, ui
     return GTS_LIKELY(gts_known_object(self, leaf) == object) ? 0 : host->scalar(self, leaf, object, value);
 }
 
+/** For stub->convert(): makes leaf->current the conversion of a connectivity. */
+static inline int gts_convert_table(gts_program *self, const gts_host *host, uint32_t leaf, void *offset_provider)
+{
+    void *const object = host->connectivity(self, leaf, offset_provider);
+    return GTS_LIKELY(object != NULL) ? gts_convert_field(self, host, leaf, object) : -1;
+}
+
 /** Whether the offset provider has the connectivities that are known. */
 static inline bool gts_is_known_provider(const gts_program *self, uint32_t leaf_count, const void *offset_provider)
 {

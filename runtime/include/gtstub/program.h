@@ -195,13 +195,13 @@ GTS_EXPORT GTS_COLD int gts_miss_indices(gts_program *self, const gts_use *use, 
 GTS_EXPORT void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common);
 
 /** Checks that all arrays of a use have the indices from `lowest` to `highest`. */
-static inline int gts_check_indices(gts_program *self, const gts_use *use, const gts_indices *common, int64_t lowest,
+static inline int gts_check_indices(gts_program *self, const gts_use *use, gts_indices *common, int64_t lowest,
                                     int64_t highest)
 {
     if (GTS_LIKELY(lowest >= common->start) && GTS_LIKELY(highest < common->stop))
         return 0;
     GTS_TRY(gts_miss_indices(self, use, lowest, highest));
-    gts_find_common(self, use, 1, (gts_indices *)(uintptr_t)common);
+    gts_find_common(self, use, 1, common);
     return 0;
 }
 
@@ -237,6 +237,9 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
         return 0;
     return gts_check_table_slowly(self, follow, first, last, least, most);
 }
+
+/** gts_check_table() for tables of which all calls use the same rows. */
+GTS_EXPORT int gts_check_tables(gts_program *self, const gts_follow *follows, size_t count);
 
 /** gts_end_tables() after a table was read. */
 GTS_EXPORT GTS_COLD void gts_end_tables_slowly(gts_program *self);

@@ -19,6 +19,27 @@
 #include "gtstub/host.h"
 #include "gtstub/linked.h"
 
+/*
+ * Rows of the lists of a stub. ARGUMENTS has those of its arguments, SLOTS and INIT those of what its SDFG takes. `self`
+ * is the program, and `s` its slots.
+ */
+#define GTS_NOTHING(...)
+#define GTS_LEAF(leaf, ...) LEAF_##leaf,
+#define GTS_DIFFER(leaf, axes, what) difference |= gts_differ(&a->leaf, &b->leaf, axes, what);
+#define GTS_TAKE(leaf, type) s->leaf = args->leaf;
+#define GTS_SLOT(type, slot, source) type slot;
+#define GTS_FILL(type, slot, source) s->slot = (type)(source);
+#define GTS_PARAMETER(type, slot, source) , type slot
+#define GTS_STORED(type, slot, source) , s->slot
+#define GTS_GIVEN(type, slot, value) , value
+
+/* A list of slots without the comma before the first one. */
+#define GTS_LIST(...) GTS_REST(__VA_ARGS__)
+#define GTS_REST(nothing, ...) __VA_ARGS__
+
+/* An array of the call. */
+#define GTS_OF(array) gts_array_of(self, LEAF_##array)
+
 #ifdef GTS_NEEDED_CPU
 /* What the program needs of a CPU, under the names of its manifest with blanks between them: gts_load() looks for it. */
 GTS_EXPORT extern const char gts_needed_cpu[];
