@@ -591,3 +591,6 @@ def test_a_granule_cannot_have_the_name_of_the_runtime(model: Model) -> None:
     with pytest.raises(GranuleError) as refused:
         gtstub.Granule("gts", steps={"run": model.first})
     assert str(refused.value) == "The name of granule 'gts' is that of the runtime: choose another one."
+    with pytest.raises(GranuleError) as refused:
+        gtstub.Granule("STEP", steps={"run": model.first})
+    assert str(refused.value) == "The name of granule 'STEP' has a meaning in the generated C: choose another one."

@@ -137,6 +137,11 @@ class GranuleProgram:
     program_digest: str
     sdfg_digest: str
 
+    @property
+    def own_name(self) -> str:
+        """A name that no other program has: that of the folder."""
+        return self.folder.rpartition("/")[2]
+
 
 @dataclasses.dataclass(frozen=True)
 class GranuleScalar:

@@ -23,6 +23,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 PREFIXES = ("gts_", "gtstub_")
 """What names of the runtime begin with, in lower case."""
 
+ENUMERATORS = ("ARRAY", "SCALAR", "HOOK", "PROGRAM", "STEP")
+"""What enumerators of the generated C begin with, before an underscore."""
+
 MACRO = re.compile(
     r"CFI_\w*|ISO_FORTRAN_BINDING_H|offsetof|(U?INT|PTRDIFF|SIG_ATOMIC|SIZE|W?CHAR|WINT)\w*_(MAX|MIN|WIDTH|C)"
 )
@@ -146,6 +149,8 @@ def check_names(granule: str, steps: Iterable[str], hooks: Iterable[str], argume
     check_name("granule", granule, granule)
     if f"{granule.lower()}_" in PREFIXES:
         raise GranuleError(f"The name of granule '{granule}' is that of the runtime: choose another one.")
+    if granule in ENUMERATORS:
+        raise GranuleError(f"The name of granule '{granule}' has a meaning in the generated C: choose another one.")
     reserved = reserved_names(granule, steps)
     of_steps = Names()
     for step in steps:
