@@ -9,29 +9,87 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_theta_and_exner_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(kh_smag_e, 2, GTS_LAYOUT) GTS_ARRAY(inv_dual_edge_length, 1, GTS_LAYOUT) \
+    GTS_ARRAY(theta_v_in, 2, GTS_LAYOUT) GTS_ARRAY(geofac_div, 2, GTS_LAYOUT) GTS_ARRAY(zd_vertoffset, 3, GTS_LAYOUT) \
+    GTS_ARRAY(zd_diffcoef, 2, GTS_LAYOUT) GTS_ARRAY(geofac_n2s_c, 1, GTS_LAYOUT) \
+    GTS_ARRAY(geofac_n2s_nbh, 2, GTS_LAYOUT) GTS_ARRAY(vcoef, 3, GTS_LAYOUT) GTS_ARRAY(area, 1, GTS_LAYOUT) \
+    GTS_ARRAY(theta_v, 2, GTS_LAYOUT) GTS_ARRAY(exner, 2, GTS_LAYOUT) GTS_STATIC(rd_o_cvd, double) \
+    GTS_STATIC(apply_zdiffusion_t, bool) GTS_STATIC(horizontal_start, int32_t) GTS_STATIC(horizontal_end, int32_t) \
+    GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) GTS_ARRAY(gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_ARRAY(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __area_Cell_range_0, GTS_OF(area)->origin[0]) \
+    GTS_FROM(int32_t, __exner_Cell_range_0, GTS_OF(exner)->origin[0]) \
+    GTS_FROM(int32_t, __exner_K_range_0, GTS_OF(exner)->origin[1]) \
+    GTS_FROM(int32_t, __exner_K_stride, GTS_OF(exner)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_div_C2E_stride, GTS_OF(geofac_div)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_div_Cell_range_0, GTS_OF(geofac_div)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_n2s_c_Cell_range_0, GTS_OF(geofac_n2s_c)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_n2s_nbh_C2E2C_stride, GTS_OF(geofac_n2s_nbh)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_n2s_nbh_Cell_range_0, GTS_OF(geofac_n2s_nbh)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_C2E2C_neighbor_stride, GTS_OF(gt_conn_C2E2C)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_C2E_neighbor_stride, GTS_OF(gt_conn_C2E)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2C_neighbor_stride, GTS_OF(gt_conn_E2C)->strides[1]) \
+    GTS_FROM(int32_t, __inv_dual_edge_length_Edge_range_0, GTS_OF(inv_dual_edge_length)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_Edge_range_0, GTS_OF(kh_smag_e)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_range_0, GTS_OF(kh_smag_e)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_stride, GTS_OF(kh_smag_e)->strides[1]) \
+    GTS_FROM(int32_t, __theta_v_Cell_range_0, GTS_OF(theta_v)->origin[0]) \
+    GTS_FROM(int32_t, __theta_v_K_range_0, GTS_OF(theta_v)->origin[1]) \
+    GTS_FROM(int32_t, __theta_v_K_stride, GTS_OF(theta_v)->strides[1]) \
+    GTS_FROM(int32_t, __theta_v_in_Cell_range_0, GTS_OF(theta_v_in)->origin[0]) \
+    GTS_FROM(int32_t, __theta_v_in_K_range_0, GTS_OF(theta_v_in)->origin[1]) \
+    GTS_FROM(int32_t, __theta_v_in_K_stride, GTS_OF(theta_v_in)->strides[1]) \
+    GTS_FROM(int32_t, __vcoef_C2E2C_stride, GTS_OF(vcoef)->strides[1]) \
+    GTS_FROM(int32_t, __vcoef_Cell_range_0, GTS_OF(vcoef)->origin[0]) \
+    GTS_FROM(int32_t, __vcoef_K_range_0, GTS_OF(vcoef)->origin[2]) \
+    GTS_FROM(int32_t, __vcoef_K_stride, GTS_OF(vcoef)->strides[2]) \
+    GTS_FROM(int32_t, __zd_diffcoef_Cell_range_0, GTS_OF(zd_diffcoef)->origin[0]) \
+    GTS_FROM(int32_t, __zd_diffcoef_K_range_0, GTS_OF(zd_diffcoef)->origin[1]) \
+    GTS_FROM(int32_t, __zd_diffcoef_K_stride, GTS_OF(zd_diffcoef)->strides[1]) \
+    GTS_FROM(int32_t, __zd_vertoffset_C2E2C_stride, GTS_OF(zd_vertoffset)->strides[1]) \
+    GTS_FROM(int32_t, __zd_vertoffset_Cell_range_0, GTS_OF(zd_vertoffset)->origin[0]) \
+    GTS_FROM(int32_t, __zd_vertoffset_K_range_0, GTS_OF(zd_vertoffset)->origin[2]) \
+    GTS_FROM(int32_t, __zd_vertoffset_K_stride, GTS_OF(zd_vertoffset)->strides[2]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, area, GTS_OF(area)->data) \
+    GTS_FROM(double *, exner, GTS_OF(exner)->data) \
+    GTS_FROM(double *, geofac_div, GTS_OF(geofac_div)->data) \
+    GTS_FROM(double *, geofac_n2s_c, GTS_OF(geofac_n2s_c)->data) \
+    GTS_FROM(double *, geofac_n2s_nbh, GTS_OF(geofac_n2s_nbh)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E, GTS_OF(gt_conn_C2E)->data) \
+    GTS_FROM(int32_t *, gt_conn_C2E2C, GTS_OF(gt_conn_C2E2C)->data) \
+    GTS_FROM(int32_t *, gt_conn_E2C, GTS_OF(gt_conn_E2C)->data) \
+    GTS_FROM(double *, inv_dual_edge_length, GTS_OF(inv_dual_edge_length)->data) \
+    GTS_FROM(double *, kh_smag_e, GTS_OF(kh_smag_e)->data) \
+    GTS_FROM(double *, theta_v, GTS_OF(theta_v)->data) \
+    GTS_FROM(double *, theta_v_in, GTS_OF(theta_v_in)->data) \
+    GTS_FROM(double *, vcoef, GTS_OF(vcoef)->data) \
+    GTS_FROM(double *, zd_diffcoef, GTS_OF(zd_diffcoef)->data) \
+    GTS_FROM(int32_t *, zd_vertoffset, GTS_OF(zd_vertoffset)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *area, *exner, *geofac_div, *geofac_n2s_c, *geofac_n2s_nbh;
-    int32_t *gt_conn_C2E, *gt_conn_C2E2C, *gt_conn_E2C;
-    double *inv_dual_edge_length, *kh_smag_e, *theta_v, *theta_v_in, *vcoef, *zd_diffcoef;
-    int32_t *zd_vertoffset;
-    int32_t __area_Cell_range_0, __exner_Cell_range_0, __exner_K_range_0, __exner_K_stride, __geofac_div_C2E_stride,
-        __geofac_div_Cell_range_0, __geofac_n2s_c_Cell_range_0, __geofac_n2s_nbh_C2E2C_stride,
-        __geofac_n2s_nbh_Cell_range_0, __gt_conn_C2E2C_neighbor_stride, __gt_conn_C2E_neighbor_stride,
-        __gt_conn_E2C_neighbor_stride, __inv_dual_edge_length_Edge_range_0, __kh_smag_e_Edge_range_0,
-        __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __theta_v_Cell_range_0, __theta_v_K_range_0, __theta_v_K_stride,
-        __theta_v_in_Cell_range_0, __theta_v_in_K_range_0, __theta_v_in_K_stride, __vcoef_C2E2C_stride,
-        __vcoef_Cell_range_0, __vcoef_K_range_0, __vcoef_K_stride, __zd_diffcoef_Cell_range_0, __zd_diffcoef_K_range_0,
-        __zd_diffcoef_K_stride, __zd_vertoffset_C2E2C_stride, __zd_vertoffset_Cell_range_0, __zd_vertoffset_K_range_0,
-        __zd_vertoffset_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[3]; /* elements that each call from C or Fortran compares */
 };
 
@@ -39,91 +97,17 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E: indices of a temporary */
-    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7},
-    /* E2C: indices of theta_v_in */
-    {.table = 20, .leaf = 2, .axis = 0, .columns = 0x3},
+    {.table = LEAF_gt_conn_C2E, .leaf = GTS_TEMPORARY, .last = 17, .size = 27, .columns = 0x7},
+    {.table = LEAF_gt_conn_E2C, .leaf = LEAF_theta_v_in, .last = 26, .columns = 0x3},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 27)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* kh_smag_e */
-    s->kh_smag_e = array->data;
-    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* inv_dual_edge_length */
-    s->inv_dual_edge_length = array->data;
-    s->__inv_dual_edge_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 2); /* theta_v_in */
-    s->theta_v_in = array->data;
-    s->__theta_v_in_Cell_range_0 = (int32_t)array->origin[0];
-    s->__theta_v_in_K_range_0 = (int32_t)array->origin[1];
-    s->__theta_v_in_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 3); /* geofac_div */
-    s->geofac_div = array->data;
-    s->__geofac_div_C2E_stride = (int32_t)array->strides[1];
-    s->__geofac_div_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* zd_vertoffset */
-    s->zd_vertoffset = array->data;
-    s->__zd_vertoffset_C2E2C_stride = (int32_t)array->strides[1];
-    s->__zd_vertoffset_Cell_range_0 = (int32_t)array->origin[0];
-    s->__zd_vertoffset_K_range_0 = (int32_t)array->origin[2];
-    s->__zd_vertoffset_K_stride = (int32_t)array->strides[2];
-    array = gts_array_of(self, 5); /* zd_diffcoef */
-    s->zd_diffcoef = array->data;
-    s->__zd_diffcoef_Cell_range_0 = (int32_t)array->origin[0];
-    s->__zd_diffcoef_K_range_0 = (int32_t)array->origin[1];
-    s->__zd_diffcoef_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* geofac_n2s_c */
-    s->geofac_n2s_c = array->data;
-    s->__geofac_n2s_c_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 7); /* geofac_n2s_nbh */
-    s->geofac_n2s_nbh = array->data;
-    s->__geofac_n2s_nbh_C2E2C_stride = (int32_t)array->strides[1];
-    s->__geofac_n2s_nbh_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 8); /* vcoef */
-    s->vcoef = array->data;
-    s->__vcoef_C2E2C_stride = (int32_t)array->strides[1];
-    s->__vcoef_Cell_range_0 = (int32_t)array->origin[0];
-    s->__vcoef_K_range_0 = (int32_t)array->origin[2];
-    s->__vcoef_K_stride = (int32_t)array->strides[2];
-    array = gts_array_of(self, 9); /* area */
-    s->area = array->data;
-    s->__area_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 10); /* theta_v */
-    s->theta_v = array->data;
-    s->__theta_v_Cell_range_0 = (int32_t)array->origin[0];
-    s->__theta_v_K_range_0 = (int32_t)array->origin[1];
-    s->__theta_v_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 11); /* exner */
-    s->exner = array->data;
-    s->__exner_Cell_range_0 = (int32_t)array->origin[0];
-    s->__exner_K_range_0 = (int32_t)array->origin[1];
-    s->__exner_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 18); /* C2E */
-    s->gt_conn_C2E = array->data;
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 19); /* C2E2C */
-    s->gt_conn_C2E2C = array->data;
-    s->__gt_conn_C2E2C_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 20); /* E2C */
-    s->gt_conn_E2C = array->data;
-    s->__gt_conn_E2C_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 2));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -131,72 +115,54 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, kh_smag_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, inv_dual_edge_length), .path = "inv_dual_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_dual_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, theta_v_in), .path = "theta_v_in", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, theta_v_in), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, geofac_div), .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_div), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, zd_vertoffset), .path = "zd_vertoffset", .kind = GTS_FIELD, .dtype = GTS_INT32,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, zd_vertoffset), .dtype = GTS_INT32,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2C", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, zd_diffcoef), .path = "zd_diffcoef", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, zd_diffcoef), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, geofac_n2s_c), .path = "geofac_n2s_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_n2s_c), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, geofac_n2s_nbh), .path = "geofac_n2s_nbh", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_n2s_nbh), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2C", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, vcoef), .path = "vcoef", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vcoef), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2C", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, area), .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, area), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, theta_v), .path = "theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, theta_v), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, exner), .path = "exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, exner), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {.name = "rd_o_cvd", .path = "rd_o_cvd", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
-     .value = &(const double){0.4000000000000001}},
-    {.name = "apply_zdiffusion_t", .path = "apply_zdiffusion_t", .kind = GTS_STATIC, .dtype = GTS_BOOL,
-     .value = &(const bool){true}},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){18}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_NAMED(rd_o_cvd), .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .value = &(const double){0.4000000000000001}},
+    {GTS_NAMED(apply_zdiffusion_t), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){true}},
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E, "C2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_C2E2C), .path = "C2E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Cell",
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E2C, "C2E2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2C), .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Cell",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C, "E2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
 };
@@ -207,48 +173,18 @@ static const char *const PARAMETERS[] = {"kh_smag_e", "inv_dual_edge_length", "t
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __area_Cell_range_0, int32_t __exner_Cell_range_0, int32_t __exner_K_range_0, int32_t __exner_K_stride, \
-    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __geofac_n2s_c_Cell_range_0, \
-    int32_t __geofac_n2s_nbh_C2E2C_stride, int32_t __geofac_n2s_nbh_Cell_range_0, \
-    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride, \
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __inv_dual_edge_length_Edge_range_0, \
-    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, \
-    int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride, \
-    int32_t __theta_v_in_Cell_range_0, int32_t __theta_v_in_K_range_0, int32_t __theta_v_in_K_stride, \
-    int32_t __vcoef_C2E2C_stride, int32_t __vcoef_Cell_range_0, int32_t __vcoef_K_range_0, int32_t __vcoef_K_stride, \
-    int32_t __zd_diffcoef_Cell_range_0, int32_t __zd_diffcoef_K_range_0, int32_t __zd_diffcoef_K_stride, \
-    int32_t __zd_vertoffset_C2E2C_stride, int32_t __zd_vertoffset_Cell_range_0, int32_t __zd_vertoffset_K_range_0, \
-    int32_t __zd_vertoffset_K_stride, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__area_Cell_range_0, s->__exner_Cell_range_0, s->__exner_K_range_0, s->__exner_K_stride, \
-    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__geofac_n2s_c_Cell_range_0, \
-    s->__geofac_n2s_nbh_C2E2C_stride, s->__geofac_n2s_nbh_Cell_range_0, s->__gt_conn_C2E2C_neighbor_stride, \
-    s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0, \
-    s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_v_Cell_range_0, \
-    s->__theta_v_K_range_0, s->__theta_v_K_stride, s->__theta_v_in_Cell_range_0, s->__theta_v_in_K_range_0, \
-    s->__theta_v_in_K_stride, s->__vcoef_C2E2C_stride, s->__vcoef_Cell_range_0, s->__vcoef_K_range_0, \
-    s->__vcoef_K_stride, s->__zd_diffcoef_Cell_range_0, s->__zd_diffcoef_K_range_0, s->__zd_diffcoef_K_stride, \
-    s->__zd_vertoffset_C2E2C_stride, s->__zd_vertoffset_Cell_range_0, s->__zd_vertoffset_K_range_0, \
-    s->__zd_vertoffset_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *area, double *exner, double *geofac_div, double *geofac_n2s_c, double *geofac_n2s_nbh,
-    double *gt_compute_time, int32_t *gt_conn_C2E, int32_t *gt_conn_C2E2C, int32_t *gt_conn_E2C,
-    double *inv_dual_edge_length, double *kh_smag_e, double *theta_v, double *theta_v_in, double *vcoef,
-    double *zd_diffcoef, int32_t *zd_vertoffset, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -265,57 +201,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->area, s->exner, s->geofac_div, s->geofac_n2s_c, s->geofac_n2s_nbh, &self->compute_time,
-        s->gt_conn_C2E, s->gt_conn_C2E2C, s->gt_conn_E2C, s->inv_dual_edge_length, s->kh_smag_e, s->theta_v,
-        s->theta_v_in, s->vcoef, s->zd_diffcoef, s->zd_vertoffset, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    difference |= gts_differ_samples(&s->gts_tables[1]);
-    difference |= gts_differ_samples(&s->gts_tables[2]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(theta_v_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(zd_vertoffset, 3, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(zd_diffcoef, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_n2s_c, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_n2s_nbh, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vcoef, 3, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(area, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -324,7 +226,7 @@ GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const 
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -341,96 +243,36 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* inv_dual_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* theta_v_in */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_div */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* zd_vertoffset */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* zd_diffcoef */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* geofac_n2s_c */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* geofac_n2s_nbh */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* vcoef */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* area */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* theta_v */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* exner */
-    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* rd_o_cvd */
-    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* apply_zdiffusion_t */
-    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_e, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_dual_edge_length, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_theta_v_in, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_div, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_zd_vertoffset, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_zd_diffcoef, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_n2s_c, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_n2s_nbh, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vcoef, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_area, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_theta_v, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_exner, args[11]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_rd_o_cvd, args[12]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_apply_zdiffusion_t, args[13]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[14]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[15]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[16]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[17]));
     if (gts_is_known_provider(self, 21, args[18]))
         return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 18, args[18]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 18, gt_conn_C2E));
-    void *const gt_conn_C2E2C = host->connectivity(self, 19, args[18]); /* C2E2C */
-    if (GTS_UNLIKELY(gt_conn_C2E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 19, gt_conn_C2E2C));
-    void *const gt_conn_E2C = host->connectivity(self, 20, args[18]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E, args[18]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E2C, args[18]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C, args[18]));
     return host->remember_provider(self, args[18]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL apply_diffusion_to_theta_and_exner_fortran
+#define GTS_FORTRAN_BIND apply_diffusion_to_theta_and_exner_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
-    gts_program *const *program, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *inv_dual_edge_length_,
-    const CFI_cdesc_t *theta_v_in_, const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *zd_vertoffset_,
-    const CFI_cdesc_t *zd_diffcoef_, const CFI_cdesc_t *geofac_n2s_c_, const CFI_cdesc_t *geofac_n2s_nbh_,
-    const CFI_cdesc_t *vcoef_, const CFI_cdesc_t *area_, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *exner_,
-    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *inv_dual_edge_length_,
-    const CFI_cdesc_t *theta_v_in_, const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *zd_vertoffset_,
-    const CFI_cdesc_t *zd_diffcoef_, const CFI_cdesc_t *geofac_n2s_c_, const CFI_cdesc_t *geofac_n2s_nbh_,
-    const CFI_cdesc_t *vcoef_, const CFI_cdesc_t *area_, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *exner_,
-    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_,
-    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -464,4 +306,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 019dbc04ec84af265cb4781ad74a5d3bb83ee15b3030637f7598b244216ec807 */
+/* gtstub: sha256 of the text above: 66ccc3defc71a3738dc44c42a3cfa963217efee53d90314c2e0b1a5c46e640aa */

@@ -9,27 +9,76 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_vn_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(u_vert, 2, GTS_LAYOUT) GTS_ARRAY(v_vert, 2, GTS_LAYOUT) GTS_ARRAY(primal_normal_vert_v1, 2, GTS_LAYOUT) \
+    GTS_ARRAY(primal_normal_vert_v2, 2, GTS_LAYOUT) GTS_ARRAY(z_nabla2_e, 2, GTS_LAYOUT) \
+    GTS_ARRAY(inv_vert_vert_length, 1, GTS_LAYOUT) GTS_ARRAY(inv_primal_edge_length, 1, GTS_LAYOUT) \
+    GTS_ARRAY(area_edge, 1, GTS_LAYOUT) GTS_ARRAY(kh_smag_e, 2, GTS_LAYOUT) GTS_ARRAY(diff_multfac_vn, 1, GTS_LAYOUT) \
+    GTS_ARRAY(nudgecoeff_e, 1, GTS_STRIDE) GTS_ARRAY(vn, 2, GTS_LAYOUT) GTS_STATIC(nudgezone_diff, double) \
+    GTS_STATIC(fac_bdydiff_v, double) GTS_STATIC(start_2nd_nudge_line_idx_e, int32_t) GTS_STATIC(limited_area, bool) \
+    GTS_STATIC(horizontal_start, int32_t) GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) \
+    GTS_STATIC(vertical_end, int32_t) GTS_ARRAY(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __area_edge_Edge_range_0, GTS_OF(area_edge)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_range_0, GTS_OF(diff_multfac_vn)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_stride, GTS_OF(diff_multfac_vn)->strides[0]) \
+    GTS_FROM(int32_t, __gt_conn_E2C2V_neighbor_stride, GTS_OF(gt_conn_E2C2V)->strides[1]) \
+    GTS_FROM(int32_t, __inv_primal_edge_length_Edge_range_0, GTS_OF(inv_primal_edge_length)->origin[0]) \
+    GTS_FROM(int32_t, __inv_vert_vert_length_Edge_range_0, GTS_OF(inv_vert_vert_length)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_Edge_range_0, GTS_OF(kh_smag_e)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_range_0, GTS_OF(kh_smag_e)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_stride, GTS_OF(kh_smag_e)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v1_E2C2V_stride, GTS_OF(primal_normal_vert_v1)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v1_Edge_range_0, GTS_OF(primal_normal_vert_v1)->origin[0]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v2_E2C2V_stride, GTS_OF(primal_normal_vert_v2)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v2_Edge_range_0, GTS_OF(primal_normal_vert_v2)->origin[0]) \
+    GTS_FROM(int32_t, __u_vert_K_range_0, GTS_OF(u_vert)->origin[1]) \
+    GTS_FROM(int32_t, __u_vert_K_stride, GTS_OF(u_vert)->strides[1]) \
+    GTS_FROM(int32_t, __u_vert_Vertex_range_0, GTS_OF(u_vert)->origin[0]) \
+    GTS_FROM(int32_t, __v_vert_K_range_0, GTS_OF(v_vert)->origin[1]) \
+    GTS_FROM(int32_t, __v_vert_K_stride, GTS_OF(v_vert)->strides[1]) \
+    GTS_FROM(int32_t, __v_vert_Vertex_range_0, GTS_OF(v_vert)->origin[0]) \
+    GTS_FROM(int32_t, __vn_Edge_range_0, GTS_OF(vn)->origin[0]) \
+    GTS_FROM(int32_t, __vn_K_range_0, GTS_OF(vn)->origin[1]) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_Edge_range_0, GTS_OF(z_nabla2_e)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_range_0, GTS_OF(z_nabla2_e)->origin[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_stride, GTS_OF(z_nabla2_e)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, area_edge, GTS_OF(area_edge)->data) \
+    GTS_FROM(double *, diff_multfac_vn, GTS_OF(diff_multfac_vn)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_E2C2V, GTS_OF(gt_conn_E2C2V)->data) \
+    GTS_FROM(double *, inv_primal_edge_length, GTS_OF(inv_primal_edge_length)->data) \
+    GTS_FROM(double *, inv_vert_vert_length, GTS_OF(inv_vert_vert_length)->data) \
+    GTS_FROM(double *, kh_smag_e, GTS_OF(kh_smag_e)->data) \
+    GTS_FROM(double *, nudgecoeff_e, GTS_OF(nudgecoeff_e)->data) \
+    GTS_FROM(double *, primal_normal_vert_v1, GTS_OF(primal_normal_vert_v1)->data) \
+    GTS_FROM(double *, primal_normal_vert_v2, GTS_OF(primal_normal_vert_v2)->data) \
+    GTS_FROM(double *, u_vert, GTS_OF(u_vert)->data) \
+    GTS_FROM(double *, v_vert, GTS_OF(v_vert)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, z_nabla2_e, GTS_OF(z_nabla2_e)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *area_edge, *diff_multfac_vn;
-    int32_t *gt_conn_E2C2V;
-    double *inv_primal_edge_length, *inv_vert_vert_length, *kh_smag_e, *nudgecoeff_e, *primal_normal_vert_v1,
-        *primal_normal_vert_v2, *u_vert, *v_vert, *vn, *z_nabla2_e;
-    int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride,
-        __gt_conn_E2C2V_neighbor_stride, __inv_primal_edge_length_Edge_range_0, __inv_vert_vert_length_Edge_range_0,
-        __kh_smag_e_Edge_range_0, __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __primal_normal_vert_v1_E2C2V_stride,
-        __primal_normal_vert_v1_Edge_range_0, __primal_normal_vert_v2_E2C2V_stride,
-        __primal_normal_vert_v2_Edge_range_0, __u_vert_K_range_0, __u_vert_K_stride, __u_vert_Vertex_range_0,
-        __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0, __vn_Edge_range_0, __vn_K_range_0,
-        __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
@@ -37,79 +86,17 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* E2C2V: indices of u_vert */
-    {.table = 20, .leaf = 0, .axis = 0, .columns = 0xf},
-    /* E2C2V: indices of v_vert */
-    {.table = 20, .leaf = 1, .axis = 0, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2C2V, .leaf = LEAF_u_vert, .last = 26, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2C2V, .leaf = LEAF_v_vert, .last = 26, .columns = 0xf},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* u_vert */
-    s->u_vert = array->data;
-    s->__u_vert_K_range_0 = (int32_t)array->origin[1];
-    s->__u_vert_K_stride = (int32_t)array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 1); /* v_vert */
-    s->v_vert = array->data;
-    s->__v_vert_K_range_0 = (int32_t)array->origin[1];
-    s->__v_vert_K_stride = (int32_t)array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 2); /* primal_normal_vert_v1 */
-    s->primal_normal_vert_v1 = array->data;
-    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)array->strides[1];
-    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 3); /* primal_normal_vert_v2 */
-    s->primal_normal_vert_v2 = array->data;
-    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)array->strides[1];
-    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* z_nabla2_e */
-    s->z_nabla2_e = array->data;
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 5); /* inv_vert_vert_length */
-    s->inv_vert_vert_length = array->data;
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 6); /* inv_primal_edge_length */
-    s->inv_primal_edge_length = array->data;
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 7); /* area_edge */
-    s->area_edge = array->data;
-    s->__area_edge_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 8); /* kh_smag_e */
-    s->kh_smag_e = array->data;
-    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 9); /* diff_multfac_vn */
-    s->diff_multfac_vn = array->data;
-    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 10); /* nudgecoeff_e */
-    s->nudgecoeff_e = array->data;
-    array = gts_array_of(self, 11); /* vn */
-    s->vn = array->data;
-    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 20); /* E2C2V */
-    s->gt_conn_E2C2V = array->data;
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 2));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -117,63 +104,48 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, u_vert), .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, u_vert), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, v_vert), .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, v_vert), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, primal_normal_vert_v1), .path = "primal_normal_vert_v1", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, primal_normal_vert_v1), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, primal_normal_vert_v2), .path = "primal_normal_vert_v2", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, primal_normal_vert_v2), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, z_nabla2_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, inv_vert_vert_length), .path = "inv_vert_vert_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_vert_vert_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, area_edge), .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, area_edge), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, kh_smag_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, diff_multfac_vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, nudgecoeff_e), .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, nudgecoeff_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1})},
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {.name = "nudgezone_diff", .path = "nudgezone_diff", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
-     .value = &(const double){0.3999999999999991}},
-    {.name = "fac_bdydiff_v", .path = "fac_bdydiff_v", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+    {GTS_NAMED(nudgezone_diff), .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .value = &(const double){0.3999999999999991}},
+    {GTS_NAMED(fac_bdydiff_v), .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
      .value = &(const double){0.011180339887498949}},
-    {.name = "start_2nd_nudge_line_idx_e", .path = "start_2nd_nudge_line_idx_e", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "limited_area", .path = "limited_area", .kind = GTS_STATIC, .dtype = GTS_BOOL,
-     .value = &(const bool){false}},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){27}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_E2C2V), .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Vertex",
+    {GTS_NAMED(start_2nd_nudge_line_idx_e), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(limited_area), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){27}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C2V, "E2C2V"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
@@ -185,44 +157,18 @@ static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride, \
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0, \
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, \
-    int32_t __kh_smag_e_K_stride, int32_t __primal_normal_vert_v1_E2C2V_stride, \
-    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride, \
-    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, \
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride, \
-    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, \
-    int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride, \
-    s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0, \
-    s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, \
-    s->__kh_smag_e_K_stride, s->__primal_normal_vert_v1_E2C2V_stride, s->__primal_normal_vert_v1_Edge_range_0, \
-    s->__primal_normal_vert_v2_E2C2V_stride, s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, \
-    s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, \
-    s->__v_vert_Vertex_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
-    s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, int32_t *gt_conn_E2C2V,
-    double *inv_primal_edge_length, double *inv_vert_vert_length, double *kh_smag_e, double *nudgecoeff_e,
-    double *primal_normal_vert_v1, double *primal_normal_vert_v2, double *u_vert, double *v_vert, double *vn,
-    double *z_nabla2_e, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -239,53 +185,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length,
-        s->inv_vert_vert_length, s->kh_smag_e, s->nudgecoeff_e, s->primal_normal_vert_v1, s->primal_normal_vert_v2,
-        s->u_vert, s->v_vert, s->vn, s->z_nabla2_e, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(nudgecoeff_e, 1, GTS_STRIDE) \
-    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -294,7 +210,7 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const arguments *ar
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -311,90 +227,36 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* area_edge */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* nudgecoeff_e */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* vn */
-    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* nudgezone_diff */
-    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* fac_bdydiff_v */
-    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* start_2nd_nudge_line_idx_e */
-    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* limited_area */
-    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_u_vert, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_v_vert, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_primal_normal_vert_v1, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_primal_normal_vert_v2, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_z_nabla2_e, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_vert_vert_length, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_primal_edge_length, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_area_edge, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_e, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_vn, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_nudgecoeff_e, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[11]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_nudgezone_diff, args[12]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_fac_bdydiff_v, args[13]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_start_2nd_nudge_line_idx_e, args[14]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_limited_area, args[15]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[16]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[17]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[18]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[19]));
     if (gts_is_known_provider(self, 21, args[20]))
         return 0;
-    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
-    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C2V, args[20]));
     return host->remember_provider(self, args[20]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL apply_diffusion_to_vn_fortran
+#define GTS_FORTRAN_BIND apply_diffusion_to_vn_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void apply_diffusion_to_vn_fortran(
-    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
-    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
-    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
-    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
-    const CFI_cdesc_t *diff_multfac_vn_, const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *gt_conn_E2C2V_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void apply_diffusion_to_vn_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
-    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
-    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
-    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
-    const CFI_cdesc_t *diff_multfac_vn_, const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *gt_conn_E2C2V_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -428,4 +290,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7447138a47962f160c3e4931f81ab59e5baa970014d893b41b1e08d3a0a1bd24 */
+/* gtstub: sha256 of the text above: e7fd21603120d6f0dd8eb578e2284c035bf953c49749afa83e3390228902ffec */

@@ -9,25 +9,69 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_w_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(area, 1, GTS_LAYOUT) GTS_ARRAY(geofac_n2s, 2, GTS_LAYOUT) GTS_ARRAY(geofac_grg_x, 2, GTS_LAYOUT) \
+    GTS_ARRAY(geofac_grg_y, 2, GTS_LAYOUT) GTS_ARRAY(w_old, 2, GTS_LAYOUT) GTS_ARRAY(w, 2, GTS_LAYOUT) \
+    GTS_STATIC(type_shear, int32_t) GTS_ARRAY(dwdx, 2, GTS_LAYOUT) GTS_ARRAY(dwdy, 2, GTS_LAYOUT) \
+    GTS_STATIC(diff_multfac_w, double) GTS_ARRAY(diff_multfac_n2w, 1, GTS_LAYOUT) GTS_STATIC(nrdmax, int32_t) \
+    GTS_STATIC(interior_idx, int32_t) GTS_STATIC(halo_idx, int32_t) GTS_STATIC(horizontal_start, int32_t) \
+    GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __area_Cell_range_0, GTS_OF(area)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_n2w_K_range_0, GTS_OF(diff_multfac_n2w)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_n2w_K_stride, GTS_OF(diff_multfac_n2w)->strides[0]) \
+    GTS_FROM(int32_t, __dwdx_Cell_range_0, GTS_OF(dwdx)->origin[0]) \
+    GTS_FROM(int32_t, __dwdx_K_range_0, GTS_OF(dwdx)->origin[1]) \
+    GTS_FROM(int32_t, __dwdx_K_stride, GTS_OF(dwdx)->strides[1]) \
+    GTS_FROM(int32_t, __dwdy_Cell_range_0, GTS_OF(dwdy)->origin[0]) \
+    GTS_FROM(int32_t, __dwdy_K_range_0, GTS_OF(dwdy)->origin[1]) \
+    GTS_FROM(int32_t, __dwdy_K_stride, GTS_OF(dwdy)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_grg_x_C2E2CO_stride, GTS_OF(geofac_grg_x)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_grg_x_Cell_range_0, GTS_OF(geofac_grg_x)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_grg_y_C2E2CO_stride, GTS_OF(geofac_grg_y)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_grg_y_Cell_range_0, GTS_OF(geofac_grg_y)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_n2s_C2E2CO_stride, GTS_OF(geofac_n2s)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_n2s_Cell_range_0, GTS_OF(geofac_n2s)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_C2E2CO_neighbor_stride, GTS_OF(gt_conn_C2E2CO)->strides[1]) \
+    GTS_FROM(int32_t, __w_Cell_range_0, GTS_OF(w)->origin[0]) \
+    GTS_FROM(int32_t, __w_K_range_0, GTS_OF(w)->origin[1]) \
+    GTS_FROM(int32_t, __w_K_stride, GTS_OF(w)->strides[1]) \
+    GTS_FROM(int32_t, __w_old_Cell_range_0, GTS_OF(w_old)->origin[0]) \
+    GTS_FROM(int32_t, __w_old_K_range_0, GTS_OF(w_old)->origin[1]) \
+    GTS_FROM(int32_t, __w_old_K_stride, GTS_OF(w_old)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, area, GTS_OF(area)->data) \
+    GTS_FROM(double *, diff_multfac_n2w, GTS_OF(diff_multfac_n2w)->data) \
+    GTS_FROM(double *, dwdx, GTS_OF(dwdx)->data) \
+    GTS_FROM(double *, dwdy, GTS_OF(dwdy)->data) \
+    GTS_FROM(double *, geofac_grg_x, GTS_OF(geofac_grg_x)->data) \
+    GTS_FROM(double *, geofac_grg_y, GTS_OF(geofac_grg_y)->data) \
+    GTS_FROM(double *, geofac_n2s, GTS_OF(geofac_n2s)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E2CO, GTS_OF(gt_conn_C2E2CO)->data) \
+    GTS_FROM(double *, w, GTS_OF(w)->data) \
+    GTS_FROM(double *, w_old, GTS_OF(w_old)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *area, *diff_multfac_n2w, *dwdx, *dwdy, *geofac_grg_x, *geofac_grg_y, *geofac_n2s;
-    int32_t *gt_conn_C2E2CO;
-    double *w, *w_old;
-    int32_t __area_Cell_range_0, __diff_multfac_n2w_K_range_0, __diff_multfac_n2w_K_stride, __dwdx_Cell_range_0,
-        __dwdx_K_range_0, __dwdx_K_stride, __dwdy_Cell_range_0, __dwdy_K_range_0, __dwdy_K_stride,
-        __geofac_grg_x_C2E2CO_stride, __geofac_grg_x_Cell_range_0, __geofac_grg_y_C2E2CO_stride,
-        __geofac_grg_y_Cell_range_0, __geofac_n2s_C2E2CO_stride, __geofac_n2s_Cell_range_0,
-        __gt_conn_C2E2CO_neighbor_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride, __w_old_Cell_range_0,
-        __w_old_K_range_0, __w_old_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
@@ -35,70 +79,17 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E2CO: indices of w_old */
-    {.table = 18, .leaf = 4, .axis = 0, .columns = 0xf},
-    /* C2E2CO: indices of a temporary */
-    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0xf},
+    {.table = LEAF_gt_conn_C2E2CO, .leaf = LEAF_w_old, .last = 17, .columns = 0xf},
+    {.table = LEAF_gt_conn_C2E2CO, .leaf = GTS_TEMPORARY, .last = 17, .size = 18, .columns = 0xf},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 18)); /* C2E2CO */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* area */
-    s->area = array->data;
-    s->__area_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 1); /* geofac_n2s */
-    s->geofac_n2s = array->data;
-    s->__geofac_n2s_C2E2CO_stride = (int32_t)array->strides[1];
-    s->__geofac_n2s_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 2); /* geofac_grg_x */
-    s->geofac_grg_x = array->data;
-    s->__geofac_grg_x_C2E2CO_stride = (int32_t)array->strides[1];
-    s->__geofac_grg_x_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 3); /* geofac_grg_y */
-    s->geofac_grg_y = array->data;
-    s->__geofac_grg_y_C2E2CO_stride = (int32_t)array->strides[1];
-    s->__geofac_grg_y_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* w_old */
-    s->w_old = array->data;
-    s->__w_old_Cell_range_0 = (int32_t)array->origin[0];
-    s->__w_old_K_range_0 = (int32_t)array->origin[1];
-    s->__w_old_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 5); /* w */
-    s->w = array->data;
-    s->__w_Cell_range_0 = (int32_t)array->origin[0];
-    s->__w_K_range_0 = (int32_t)array->origin[1];
-    s->__w_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 7); /* dwdx */
-    s->dwdx = array->data;
-    s->__dwdx_Cell_range_0 = (int32_t)array->origin[0];
-    s->__dwdx_K_range_0 = (int32_t)array->origin[1];
-    s->__dwdx_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 8); /* dwdy */
-    s->dwdy = array->data;
-    s->__dwdy_Cell_range_0 = (int32_t)array->origin[0];
-    s->__dwdy_K_range_0 = (int32_t)array->origin[1];
-    s->__dwdy_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 10); /* diff_multfac_n2w */
-    s->diff_multfac_n2w = array->data;
-    s->__diff_multfac_n2w_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_n2w_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 18); /* C2E2CO */
-    s->gt_conn_C2E2CO = array->data;
-    s->__gt_conn_C2E2CO_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 2));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -106,54 +97,43 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, area), .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, area), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, geofac_n2s), .path = "geofac_n2s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_n2s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, geofac_grg_x), .path = "geofac_grg_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_grg_x), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, geofac_grg_y), .path = "geofac_grg_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_grg_y), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, w_old), .path = "w_old", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, w_old), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, w), .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, w), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {.name = "type_shear", .path = "type_shear", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
-    {GTS_MEMBER(arguments, dwdx), .path = "dwdx", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_NAMED(type_shear), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
+    {GTS_MEMBER(arguments, dwdx), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, dwdy), .path = "dwdy", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, dwdy), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {.name = "diff_multfac_w", .path = "diff_multfac_w", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+    {GTS_NAMED(diff_multfac_w), .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
      .value = &(const double){0.009259259259259259}},
-    {GTS_MEMBER(arguments, diff_multfac_n2w), .path = "diff_multfac_n2w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, diff_multfac_n2w), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 3)})},
-    {.name = "nrdmax", .path = "nrdmax", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){4}},
-    {.name = "interior_idx", .path = "interior_idx", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "halo_idx", .path = "halo_idx", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){18}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_C2E2CO), .path = "C2E2CO", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Cell",
+    {GTS_NAMED(nrdmax), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){4}},
+    {GTS_NAMED(interior_idx), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(halo_idx), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E2CO, "C2E2CO"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .codomain = "Cell",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E2CO", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
@@ -164,38 +144,18 @@ static const char *const PARAMETERS[] = {"area", "geofac_n2s", "geofac_grg_x", "
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __area_Cell_range_0, int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, \
-    int32_t __dwdx_Cell_range_0, int32_t __dwdx_K_range_0, int32_t __dwdx_K_stride, int32_t __dwdy_Cell_range_0, \
-    int32_t __dwdy_K_range_0, int32_t __dwdy_K_stride, int32_t __geofac_grg_x_C2E2CO_stride, \
-    int32_t __geofac_grg_x_Cell_range_0, int32_t __geofac_grg_y_C2E2CO_stride, int32_t __geofac_grg_y_Cell_range_0, \
-    int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, int32_t __gt_conn_C2E2CO_neighbor_stride, \
-    int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride, int32_t __w_old_Cell_range_0, \
-    int32_t __w_old_K_range_0, int32_t __w_old_K_stride, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__area_Cell_range_0, s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__dwdx_Cell_range_0, \
-    s->__dwdx_K_range_0, s->__dwdx_K_stride, s->__dwdy_Cell_range_0, s->__dwdy_K_range_0, s->__dwdy_K_stride, \
-    s->__geofac_grg_x_C2E2CO_stride, s->__geofac_grg_x_Cell_range_0, s->__geofac_grg_y_C2E2CO_stride, \
-    s->__geofac_grg_y_Cell_range_0, s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, \
-    s->__gt_conn_C2E2CO_neighbor_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, \
-    s->__w_old_Cell_range_0, s->__w_old_K_range_0, s->__w_old_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *area, double *diff_multfac_n2w, double *dwdx, double *dwdy, double *geofac_grg_x,
-    double *geofac_grg_y, double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E2CO, double *w,
-    double *w_old, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -212,49 +172,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->area, s->diff_multfac_n2w, s->dwdx, s->dwdy, s->geofac_grg_x, s->geofac_grg_y, s->geofac_n2s,
-        &self->compute_time, s->gt_conn_C2E2CO, s->w, s->w_old, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(area, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_grg_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_grg_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(w_old, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(dwdx, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(dwdy, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(diff_multfac_n2w, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -263,7 +197,7 @@ GTS_EXPORT int apply_diffusion_to_w_call(gts_program *self, const arguments *arg
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -280,84 +214,34 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* area */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* geofac_n2s */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* geofac_grg_x */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_grg_y */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* w_old */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* w */
-    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* type_shear */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* dwdx */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* dwdy */
-    GTS_TRY(gts_convert_static(self, host, 9, args[9])); /* diff_multfac_w */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* diff_multfac_n2w */
-    GTS_TRY(gts_convert_static(self, host, 11, args[11])); /* nrdmax */
-    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* interior_idx */
-    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* halo_idx */
-    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_area, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_n2s, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_grg_x, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_grg_y, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_w_old, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_w, args[5]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_type_shear, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_dwdx, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_dwdy, args[8]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_diff_multfac_w, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_n2w, args[10]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_nrdmax, args[11]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_interior_idx, args[12]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_halo_idx, args[13]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[14]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[15]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[16]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[17]));
     if (gts_is_known_provider(self, 19, args[18]))
         return 0;
-    void *const gt_conn_C2E2CO = host->connectivity(self, 18, args[18]); /* C2E2CO */
-    if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 18, gt_conn_C2E2CO));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E2CO, args[18]));
     return host->remember_provider(self, args[18]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL apply_diffusion_to_w_fortran
+#define GTS_FORTRAN_BIND apply_diffusion_to_w_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void apply_diffusion_to_w_fortran(
-    gts_program *const *program, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
-    const CFI_cdesc_t *geofac_grg_x_, const CFI_cdesc_t *geofac_grg_y_, const CFI_cdesc_t *w_old_,
-    const CFI_cdesc_t *w_, const CFI_cdesc_t *dwdx_, const CFI_cdesc_t *dwdy_, const CFI_cdesc_t *diff_multfac_n2w_,
-    const CFI_cdesc_t *gt_conn_C2E2CO_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void apply_diffusion_to_w_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
-    const CFI_cdesc_t *geofac_grg_x_, const CFI_cdesc_t *geofac_grg_y_, const CFI_cdesc_t *w_old_,
-    const CFI_cdesc_t *w_, const CFI_cdesc_t *dwdx_, const CFI_cdesc_t *dwdy_, const CFI_cdesc_t *diff_multfac_n2w_,
-    const CFI_cdesc_t *gt_conn_C2E2CO_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -391,4 +275,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ef6ecc593b5bee3d9bf52548d3ebd741cb7522badffe17f05f7f4e8d580e68d3 */
+/* gtstub: sha256 of the text above: 11773a1f3f6afbc76ef2be41fae1839055a2fab8a2dfb2968e1ad46ae1af9e2f */

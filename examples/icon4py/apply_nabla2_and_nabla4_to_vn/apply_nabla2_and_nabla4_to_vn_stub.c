@@ -9,23 +9,65 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_to_vn_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(area_edge, 1, GTS_LAYOUT) GTS_ARRAY(kh_smag_e, 2, GTS_LAYOUT) GTS_ARRAY(z_nabla2_e, 2, GTS_LAYOUT) \
+    GTS_ARRAY(z_nabla4_e2, 2, GTS_LAYOUT) GTS_ARRAY(diff_multfac_vn, 1, GTS_LAYOUT) \
+    GTS_ARRAY(nudgecoeff_e, 1, GTS_LAYOUT) GTS_ARRAY(vn, 2, GTS_LAYOUT) GTS_SCALAR(nudgezone_diff, double) \
+    GTS_SCALAR(horizontal_start, int32_t) GTS_SCALAR(horizontal_end, int32_t) GTS_SCALAR(vertical_start, int32_t) \
+    GTS_SCALAR(vertical_end, int32_t)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __area_edge_Edge_range_0, GTS_OF(area_edge)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_range_0, GTS_OF(diff_multfac_vn)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_stride, GTS_OF(diff_multfac_vn)->strides[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_Edge_range_0, GTS_OF(kh_smag_e)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_range_0, GTS_OF(kh_smag_e)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_stride, GTS_OF(kh_smag_e)->strides[1]) \
+    GTS_FROM(int32_t, __nudgecoeff_e_Edge_range_0, GTS_OF(nudgecoeff_e)->origin[0]) \
+    GTS_FROM(int32_t, __vn_Edge_range_0, GTS_OF(vn)->origin[0]) \
+    GTS_FROM(int32_t, __vn_K_range_0, GTS_OF(vn)->origin[1]) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_Edge_range_0, GTS_OF(z_nabla2_e)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_range_0, GTS_OF(z_nabla2_e)->origin[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_stride, GTS_OF(z_nabla2_e)->strides[1]) \
+    GTS_FROM(int32_t, __z_nabla4_e2_Edge_range_0, GTS_OF(z_nabla4_e2)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla4_e2_K_range_0, GTS_OF(z_nabla4_e2)->origin[1]) \
+    GTS_FROM(int32_t, __z_nabla4_e2_K_stride, GTS_OF(z_nabla4_e2)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(int32_t, horizontal_end, s->horizontal_end) \
+    GTS_IS(int32_t, horizontal_start, s->horizontal_start) \
+    GTS_IS(double, nudgezone_diff, s->nudgezone_diff) \
+    GTS_IS(int32_t, vertical_end, s->vertical_end) \
+    GTS_IS(int32_t, vertical_start, s->vertical_start)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, area_edge, GTS_OF(area_edge)->data) \
+    GTS_FROM(double *, diff_multfac_vn, GTS_OF(diff_multfac_vn)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(double *, kh_smag_e, GTS_OF(kh_smag_e)->data) \
+    GTS_FROM(double *, nudgecoeff_e, GTS_OF(nudgecoeff_e)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, z_nabla2_e, GTS_OF(z_nabla2_e)->data) \
+    GTS_FROM(double *, z_nabla4_e2, GTS_OF(z_nabla4_e2)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
     int32_t horizontal_end, horizontal_start, vertical_end, vertical_start;
-    double *area_edge, *diff_multfac_vn, *kh_smag_e, *nudgecoeff_e, *vn, *z_nabla2_e, *z_nabla4_e2;
-    int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride, __kh_smag_e_Edge_range_0,
-        __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __nudgecoeff_e_Edge_range_0, __vn_Edge_range_0, __vn_K_range_0,
-        __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride,
-        __z_nabla4_e2_Edge_range_0, __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
     double nudgezone_diff;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
     unsigned char gts_checked[16]; /* the first members, as they were when check_scalars() succeeded */
 };
@@ -34,17 +76,15 @@ struct slots {
 
 /* Axes of which a call uses the same indices. */
 static const gts_use USES[] = {
-    /* Edge of area_edge, Edge of kh_smag_e, Edge of nudgecoeff_e, Edge of vn, Edge of z_nabla2_e,
-       Edge of z_nabla4_e2 */
-    {.axis_count = 6, .axes = (const gts_leaf_axis[]){{0, 0}, {1, 0}, {5, 0}, {6, 0}, {2, 0}, {3, 0}}},
-    /* K of diff_multfac_vn, K of kh_smag_e, K of vn, K of z_nabla2_e, K of z_nabla4_e2 */
-    {.axis_count = 5, .axes = (const gts_leaf_axis[]){{4, 0}, {1, 1}, {6, 1}, {2, 1}, {3, 1}}},
+    GTS_USE({LEAF_area_edge, 0}, {LEAF_kh_smag_e, 0}, {LEAF_nudgecoeff_e, 0}, {LEAF_vn, 0}, {LEAF_z_nabla2_e, 0},
+            {LEAF_z_nabla4_e2, 0}),
+    GTS_USE({LEAF_diff_multfac_vn, 0}, {LEAF_kh_smag_e, 1}, {LEAF_vn, 1}, {LEAF_z_nabla2_e, 1}, {LEAF_z_nabla4_e2, 1}),
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const s = self->slots;
+    struct slots *const s = self->slots;
     const int64_t horizontal_end_ = s->horizontal_end;
     const int64_t horizontal_start_ = s->horizontal_start;
     const int64_t vertical_end_ = s->vertical_end;
@@ -76,38 +116,7 @@ static inline bool has_new_scalar(const struct slots *s)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* area_edge */
-    s->area_edge = array->data;
-    s->__area_edge_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 1); /* kh_smag_e */
-    s->kh_smag_e = array->data;
-    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 2); /* z_nabla2_e */
-    s->z_nabla2_e = array->data;
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 3); /* z_nabla4_e2 */
-    s->z_nabla4_e2 = array->data;
-    s->__z_nabla4_e2_Edge_range_0 = (int32_t)array->origin[0];
-    s->__z_nabla4_e2_K_range_0 = (int32_t)array->origin[1];
-    s->__z_nabla4_e2_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 4); /* diff_multfac_vn */
-    s->diff_multfac_vn = array->data;
-    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 5); /* nudgecoeff_e */
-    s->nudgecoeff_e = array->data;
-    s->__nudgecoeff_e_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 6); /* vn */
-    s->vn = array->data;
-    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_K_stride = (int32_t)array->strides[1];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_scalars(self));
     self->has_new_array = false;
@@ -117,38 +126,33 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, area_edge), .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, area_edge), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
-    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, kh_smag_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, z_nabla2_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, z_nabla4_e2), .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, z_nabla4_e2), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, diff_multfac_vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, nudgecoeff_e), .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, nudgecoeff_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, nudgezone_diff), .path = "nudgezone_diff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, nudgezone_diff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, nudgezone_diff)},
-    {GTS_MEMBER(arguments, horizontal_start), .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, horizontal_start), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, horizontal_start)},
-    {GTS_MEMBER(arguments, horizontal_end), .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, horizontal_end), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, horizontal_end)},
-    {GTS_MEMBER(arguments, vertical_start), .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, vertical_start), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, vertical_start)},
-    {GTS_MEMBER(arguments, vertical_end), .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, vertical_end), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, vertical_end)},
 };
 
@@ -157,37 +161,18 @@ static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride, \
-    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, \
-    int32_t __nudgecoeff_e_Edge_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, \
-    int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, \
-    int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, double nudgezone_diff, \
-    int32_t vertical_end, int32_t vertical_start
-
-#define INIT_ARGUMENTS() \
-    s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride, \
-    s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__nudgecoeff_e_Edge_range_0, \
-    s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, \
-    s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, \
-    s->__z_nabla4_e2_K_stride, self->metrics_level, s->horizontal_end, s->horizontal_start, s->nudgezone_diff, \
-    s->vertical_end, s->vertical_start
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, double *kh_smag_e,
-    double *nudgecoeff_e, double *vn, double *z_nabla2_e, double *z_nabla4_e2, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -206,33 +191,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->kh_smag_e, s->nudgecoeff_e, s->vn,
-        s->z_nabla2_e, s->z_nabla4_e2, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(nudgecoeff_e, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -240,15 +210,12 @@ GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *self, const argum
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->nudgezone_diff = args->nudgezone_diff;
-        s->horizontal_start = args->horizontal_start;
-        s->horizontal_end = args->horizontal_end;
-        s->vertical_start = args->vertical_start;
-        s->vertical_end = args->vertical_end;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -265,85 +232,25 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* area_edge */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* z_nabla4_e2 */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* nudgecoeff_e */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
-    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->nudgezone_diff)); /* nudgezone_diff */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->horizontal_start)); /* horizontal_start */
-    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->horizontal_end)); /* horizontal_end */
-    GTS_TRY(gts_convert_scalar(self, host, 10, args[10], &s->vertical_start)); /* vertical_start */
-    GTS_TRY(gts_convert_scalar(self, host, 11, args[11], &s->vertical_end)); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_area_edge, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_e, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_z_nabla2_e, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_z_nabla4_e2, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_vn, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_nudgecoeff_e, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[6]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_nudgezone_diff, args[7], &s->nudgezone_diff));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_horizontal_start, args[8], &s->horizontal_start));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_horizontal_end, args[9], &s->horizontal_end));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_vertical_start, args[10], &s->vertical_start));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_vertical_end, args[11], &s->vertical_end));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL apply_nabla2_and_nabla4_to_vn_fortran
+#define GTS_FORTRAN_BIND apply_nabla2_and_nabla4_to_vn_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
-    gts_program *const *program, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
-    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *z_nabla4_e2_, const CFI_cdesc_t *diff_multfac_vn_,
-    const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_, double nudgezone_diff_, int32_t horizontal_start_,
-    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->nudgezone_diff = nudgezone_diff_;
-        s->horizontal_start = horizontal_start_;
-        s->horizontal_end = horizontal_end_;
-        s->vertical_start = vertical_start_;
-        s->vertical_end = vertical_end_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
-    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *z_nabla4_e2_, const CFI_cdesc_t *diff_multfac_vn_,
-    const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_, double nudgezone_diff_, int32_t horizontal_start_,
-    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, gts_bound_call **bound, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.nudgezone_diff = nudgezone_diff_;
-    args.horizontal_start = horizontal_start_;
-    args.horizontal_end = horizontal_end_;
-    args.vertical_start = vertical_start_;
-    args.vertical_end = vertical_end_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -375,4 +282,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a6e3bd2055083f8f8f51512d73a969b9b32cbf8de34ae0eea21a4656eea71b56 */
+/* gtstub: sha256 of the text above: 50857c86f182e4b720cdb35fef9da5daf7f2603b30d7681cb98964032e93eea8 */

@@ -9,24 +9,66 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(kh_smag_ec, 2, GTS_LAYOUT) GTS_ARRAY(vn, 2, GTS_LAYOUT) GTS_ARRAY(e_bln_c_s, 2, GTS_LAYOUT) \
+    GTS_ARRAY(geofac_div, 2, GTS_LAYOUT) GTS_ARRAY(diff_multfac_smag, 1, GTS_LAYOUT) \
+    GTS_ARRAY(wgtfac_c, 2, GTS_LAYOUT) GTS_ARRAY(div_ic, 2, GTS_LAYOUT) GTS_ARRAY(hdef_ic, 2, GTS_LAYOUT) \
+    GTS_STATIC(horizontal_start, int32_t) GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) \
+    GTS_STATIC(vertical_end, int32_t) GTS_ARRAY(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __diff_multfac_smag_K_range_0, GTS_OF(diff_multfac_smag)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_smag_K_stride, GTS_OF(diff_multfac_smag)->strides[0]) \
+    GTS_FROM(int32_t, __div_ic_Cell_range_0, GTS_OF(div_ic)->origin[0]) \
+    GTS_FROM(int32_t, __div_ic_K_range_0, GTS_OF(div_ic)->origin[1]) \
+    GTS_FROM(int32_t, __div_ic_K_stride, GTS_OF(div_ic)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_C2E_stride, GTS_OF(e_bln_c_s)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_Cell_range_0, GTS_OF(e_bln_c_s)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_div_C2E_stride, GTS_OF(geofac_div)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_div_Cell_range_0, GTS_OF(geofac_div)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_C2E_neighbor_stride, GTS_OF(gt_conn_C2E)->strides[1]) \
+    GTS_FROM(int32_t, __hdef_ic_Cell_range_0, GTS_OF(hdef_ic)->origin[0]) \
+    GTS_FROM(int32_t, __hdef_ic_K_range_0, GTS_OF(hdef_ic)->origin[1]) \
+    GTS_FROM(int32_t, __hdef_ic_K_stride, GTS_OF(hdef_ic)->strides[1]) \
+    GTS_FROM(int32_t, __kh_smag_ec_Edge_range_0, GTS_OF(kh_smag_ec)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_ec_K_range_0, GTS_OF(kh_smag_ec)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_ec_K_stride, GTS_OF(kh_smag_ec)->strides[1]) \
+    GTS_FROM(int32_t, __vn_Edge_range_0, GTS_OF(vn)->origin[0]) \
+    GTS_FROM(int32_t, __vn_K_range_0, GTS_OF(vn)->origin[1]) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_FROM(int32_t, __wgtfac_c_Cell_range_0, GTS_OF(wgtfac_c)->origin[0]) \
+    GTS_FROM(int32_t, __wgtfac_c_K_range_0, GTS_OF(wgtfac_c)->origin[1]) \
+    GTS_FROM(int32_t, __wgtfac_c_K_stride, GTS_OF(wgtfac_c)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, diff_multfac_smag, GTS_OF(diff_multfac_smag)->data) \
+    GTS_FROM(double *, div_ic, GTS_OF(div_ic)->data) \
+    GTS_FROM(double *, e_bln_c_s, GTS_OF(e_bln_c_s)->data) \
+    GTS_FROM(double *, geofac_div, GTS_OF(geofac_div)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E, GTS_OF(gt_conn_C2E)->data) \
+    GTS_FROM(double *, hdef_ic, GTS_OF(hdef_ic)->data) \
+    GTS_FROM(double *, kh_smag_ec, GTS_OF(kh_smag_ec)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, wgtfac_c, GTS_OF(wgtfac_c)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *diff_multfac_smag, *div_ic, *e_bln_c_s, *geofac_div;
-    int32_t *gt_conn_C2E;
-    double *hdef_ic, *kh_smag_ec, *vn, *wgtfac_c;
-    int32_t __diff_multfac_smag_K_range_0, __diff_multfac_smag_K_stride, __div_ic_Cell_range_0, __div_ic_K_range_0,
-        __div_ic_K_stride, __e_bln_c_s_C2E_stride, __e_bln_c_s_Cell_range_0, __geofac_div_C2E_stride,
-        __geofac_div_Cell_range_0, __gt_conn_C2E_neighbor_stride, __hdef_ic_Cell_range_0, __hdef_ic_K_range_0,
-        __hdef_ic_K_stride, __kh_smag_ec_Edge_range_0, __kh_smag_ec_K_range_0, __kh_smag_ec_K_stride, __vn_Edge_range_0,
-        __vn_K_range_0, __vn_K_stride, __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
@@ -34,68 +76,17 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E: indices of kh_smag_ec */
-    {.table = 12, .leaf = 0, .axis = 0, .columns = 0x7},
-    /* C2E: indices of vn */
-    {.table = 12, .leaf = 1, .axis = 0, .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_kh_smag_ec, .last = 17, .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_vn, .last = 17, .columns = 0x7},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* kh_smag_ec */
-    s->kh_smag_ec = array->data;
-    s->__kh_smag_ec_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_ec_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_ec_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* vn */
-    s->vn = array->data;
-    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 2); /* e_bln_c_s */
-    s->e_bln_c_s = array->data;
-    s->__e_bln_c_s_C2E_stride = (int32_t)array->strides[1];
-    s->__e_bln_c_s_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 3); /* geofac_div */
-    s->geofac_div = array->data;
-    s->__geofac_div_C2E_stride = (int32_t)array->strides[1];
-    s->__geofac_div_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* diff_multfac_smag */
-    s->diff_multfac_smag = array->data;
-    s->__diff_multfac_smag_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_smag_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 5); /* wgtfac_c */
-    s->wgtfac_c = array->data;
-    s->__wgtfac_c_Cell_range_0 = (int32_t)array->origin[0];
-    s->__wgtfac_c_K_range_0 = (int32_t)array->origin[1];
-    s->__wgtfac_c_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* div_ic */
-    s->div_ic = array->data;
-    s->__div_ic_Cell_range_0 = (int32_t)array->origin[0];
-    s->__div_ic_K_range_0 = (int32_t)array->origin[1];
-    s->__div_ic_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 7); /* hdef_ic */
-    s->hdef_ic = array->data;
-    s->__hdef_ic_Cell_range_0 = (int32_t)array->origin[0];
-    s->__hdef_ic_K_range_0 = (int32_t)array->origin[1];
-    s->__hdef_ic_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 12); /* C2E */
-    s->gt_conn_C2E = array->data;
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 2));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -103,44 +94,34 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, kh_smag_ec), .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, kh_smag_ec), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, e_bln_c_s), .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, e_bln_c_s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, geofac_div), .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_div), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, diff_multfac_smag), .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, diff_multfac_smag), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, wgtfac_c), .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wgtfac_c), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, div_ic), .path = "div_ic", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, div_ic), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, hdef_ic), .path = "hdef_ic", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, hdef_ic), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){18}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){1}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){1}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E, "C2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
 };
@@ -150,38 +131,18 @@ static const char *const PARAMETERS[] = {"kh_smag_ec", "vn", "e_bln_c_s", "geofa
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, int32_t __div_ic_Cell_range_0, \
-    int32_t __div_ic_K_range_0, int32_t __div_ic_K_stride, int32_t __e_bln_c_s_C2E_stride, \
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, \
-    int32_t __gt_conn_C2E_neighbor_stride, int32_t __hdef_ic_Cell_range_0, int32_t __hdef_ic_K_range_0, \
-    int32_t __hdef_ic_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0, \
-    int32_t __kh_smag_ec_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
-    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride, \
-    int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__div_ic_Cell_range_0, \
-    s->__div_ic_K_range_0, s->__div_ic_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, \
-    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, \
-    s->__hdef_ic_Cell_range_0, s->__hdef_ic_K_range_0, s->__hdef_ic_K_stride, s->__kh_smag_ec_Edge_range_0, \
-    s->__kh_smag_ec_K_range_0, s->__kh_smag_ec_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
-    s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *diff_multfac_smag, double *div_ic, double *e_bln_c_s, double *geofac_div, double *gt_compute_time,
-    int32_t *gt_conn_C2E, double *hdef_ic, double *kh_smag_ec, double *vn, double *wgtfac_c, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -198,48 +159,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_smag, s->div_ic, s->e_bln_c_s, s->geofac_div, &self->compute_time, s->gt_conn_C2E,
-        s->hdef_ic, s->kh_smag_ec, s->vn, s->wgtfac_c, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(diff_multfac_smag, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wgtfac_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(div_ic, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(hdef_ic, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -248,7 +184,7 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -265,78 +201,28 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* kh_smag_ec */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_div */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_smag */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wgtfac_c */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* div_ic */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* hdef_ic */
-    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 9, args[9])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 10, args[10])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 11, args[11])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_ec, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_e_bln_c_s, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_div, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_smag, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wgtfac_c, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_div_ic, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_hdef_ic, args[7]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[8]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[9]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[10]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[11]));
     if (gts_is_known_provider(self, 13, args[12]))
         return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 12, args[12]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_C2E));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E, args[12]));
     return host->remember_provider(self, args[12]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL calculate_diagnostic_quantities_for_turbulence_fortran
+#define GTS_FORTRAN_BIND calculate_diagnostic_quantities_for_turbulence_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
-    gts_program *const *program, const CFI_cdesc_t *kh_smag_ec_, const CFI_cdesc_t *vn_, const CFI_cdesc_t *e_bln_c_s_,
-    const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *wgtfac_c_,
-    const CFI_cdesc_t *div_ic_, const CFI_cdesc_t *hdef_ic_, const CFI_cdesc_t *gt_conn_C2E_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *kh_smag_ec_, const CFI_cdesc_t *vn_, const CFI_cdesc_t *e_bln_c_s_,
-    const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *wgtfac_c_,
-    const CFI_cdesc_t *div_ic_, const CFI_cdesc_t *hdef_ic_, const CFI_cdesc_t *gt_conn_C2E_, gts_bound_call **bound,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -370,4 +256,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3a41bf6b506a3bff3eaa7c714b4c1c1c93bf443b33882c7f83e9a758f6864517 */
+/* gtstub: sha256 of the text above: 07d4aabe7bc8ecd9a46253b7c10c0def33bd3e1d158de5b4016d4a9329cfbd5d */

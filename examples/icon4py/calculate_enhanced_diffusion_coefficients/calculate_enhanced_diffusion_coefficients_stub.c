@@ -9,21 +9,50 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_enhanced_diffusion_coefficients_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(theta_v, 2, GTS_LAYOUT) GTS_ARRAY(theta_ref_mc, 2, GTS_LAYOUT) GTS_STATIC(thresh_tdiff, double) \
+    GTS_STATIC(smallest_vpfloat, double) GTS_ARRAY(kh_smag_e, 2, GTS_LAYOUT) GTS_STATIC(horizontal_start, int32_t) \
+    GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE) GTS_ARRAY(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __gt_conn_C2E2C_neighbor_stride, GTS_OF(gt_conn_C2E2C)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2C_neighbor_stride, GTS_OF(gt_conn_E2C)->strides[1]) \
+    GTS_FROM(int32_t, __kh_smag_e_Edge_range_0, GTS_OF(kh_smag_e)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_range_0, GTS_OF(kh_smag_e)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_stride, GTS_OF(kh_smag_e)->strides[1]) \
+    GTS_FROM(int32_t, __theta_ref_mc_Cell_range_0, GTS_OF(theta_ref_mc)->origin[0]) \
+    GTS_FROM(int32_t, __theta_ref_mc_K_range_0, GTS_OF(theta_ref_mc)->origin[1]) \
+    GTS_FROM(int32_t, __theta_ref_mc_K_stride, GTS_OF(theta_ref_mc)->strides[1]) \
+    GTS_FROM(int32_t, __theta_v_Cell_range_0, GTS_OF(theta_v)->origin[0]) \
+    GTS_FROM(int32_t, __theta_v_K_range_0, GTS_OF(theta_v)->origin[1]) \
+    GTS_FROM(int32_t, __theta_v_K_stride, GTS_OF(theta_v)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E2C, GTS_OF(gt_conn_C2E2C)->data) \
+    GTS_FROM(int32_t *, gt_conn_E2C, GTS_OF(gt_conn_E2C)->data) \
+    GTS_FROM(double *, kh_smag_e, GTS_OF(kh_smag_e)->data) \
+    GTS_FROM(double *, theta_ref_mc, GTS_OF(theta_ref_mc)->data) \
+    GTS_FROM(double *, theta_v, GTS_OF(theta_v)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    int32_t *gt_conn_C2E2C, *gt_conn_E2C;
-    double *kh_smag_e, *theta_ref_mc, *theta_v;
-    int32_t __gt_conn_C2E2C_neighbor_stride, __gt_conn_E2C_neighbor_stride, __kh_smag_e_Edge_range_0,
-        __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __theta_ref_mc_Cell_range_0, __theta_ref_mc_K_range_0,
-        __theta_ref_mc_K_stride, __theta_v_Cell_range_0, __theta_v_K_range_0, __theta_v_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[2]; /* elements that each call from C or Fortran compares */
 };
 
@@ -31,52 +60,18 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E2C: indices of theta_ref_mc */
-    {.table = 9, .leaf = 1, .axis = 0, .columns = 0x7},
-    /* C2E2C: indices of theta_v */
-    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x7},
-    /* E2C: indices of a temporary */
-    {.table = 10, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    {.table = LEAF_gt_conn_C2E2C, .leaf = LEAF_theta_ref_mc, .last = 17, .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E2C, .leaf = LEAF_theta_v, .last = 17, .columns = 0x7},
+    {.table = LEAF_gt_conn_E2C, .leaf = GTS_TEMPORARY, .last = 26, .size = 18, .columns = 0x3},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* theta_v */
-    s->theta_v = array->data;
-    s->__theta_v_Cell_range_0 = (int32_t)array->origin[0];
-    s->__theta_v_K_range_0 = (int32_t)array->origin[1];
-    s->__theta_v_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* theta_ref_mc */
-    s->theta_ref_mc = array->data;
-    s->__theta_ref_mc_Cell_range_0 = (int32_t)array->origin[0];
-    s->__theta_ref_mc_K_range_0 = (int32_t)array->origin[1];
-    s->__theta_ref_mc_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 4); /* kh_smag_e */
-    s->kh_smag_e = array->data;
-    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 9); /* C2E2C */
-    s->gt_conn_C2E2C = array->data;
-    s->__gt_conn_C2E2C_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 10); /* E2C */
-    s->gt_conn_E2C = array->data;
-    s->__gt_conn_E2C_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 3));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -84,35 +79,26 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, theta_v), .path = "theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, theta_v), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(8, 9)})},
-    {GTS_MEMBER(arguments, theta_ref_mc), .path = "theta_ref_mc", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, theta_ref_mc), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(8, 9)})},
-    {.name = "thresh_tdiff", .path = "thresh_tdiff", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
-     .value = &(const double){-5.0}},
-    {.name = "smallest_vpfloat", .path = "smallest_vpfloat", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+    {GTS_NAMED(thresh_tdiff), .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .value = &(const double){-5.0}},
+    {GTS_NAMED(smallest_vpfloat), .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
      .value = &(const double){2.220446049250313e-16}},
-    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, kh_smag_e), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(8, 9)})},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){27}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){8}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_C2E2C), .path = "C2E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Cell",
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){27}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){8}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E2C, "C2E2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2C), .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Cell",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C, "E2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
 };
@@ -122,32 +108,18 @@ static const char *const PARAMETERS[] = {"theta_v", "theta_ref_mc", "thresh_tdif
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride, int32_t __kh_smag_e_Edge_range_0, \
-    int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, int32_t __theta_ref_mc_Cell_range_0, \
-    int32_t __theta_ref_mc_K_range_0, int32_t __theta_ref_mc_K_stride, int32_t __theta_v_Cell_range_0, \
-    int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__gt_conn_C2E2C_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__kh_smag_e_Edge_range_0, \
-    s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_ref_mc_Cell_range_0, s->__theta_ref_mc_K_range_0, \
-    s->__theta_ref_mc_K_stride, s->__theta_v_Cell_range_0, s->__theta_v_K_range_0, s->__theta_v_K_stride, \
-    self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *gt_compute_time, int32_t *gt_conn_C2E2C, int32_t *gt_conn_E2C, double *kh_smag_e,
-    double *theta_ref_mc, double *theta_v, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -164,45 +136,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, &self->compute_time, s->gt_conn_C2E2C, s->gt_conn_E2C, s->kh_smag_e, s->theta_ref_mc, s->theta_v,
-        INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    difference |= gts_differ_samples(&s->gts_tables[1]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(theta_ref_mc, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -211,7 +161,7 @@ GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *self,
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -228,77 +178,26 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* theta_v */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* theta_ref_mc */
-    GTS_TRY(gts_convert_static(self, host, 2, args[2])); /* thresh_tdiff */
-    GTS_TRY(gts_convert_static(self, host, 3, args[3])); /* smallest_vpfloat */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* kh_smag_e */
-    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_theta_v, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_theta_ref_mc, args[1]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_thresh_tdiff, args[2]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_smallest_vpfloat, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_e, args[4]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[5]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[6]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[7]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[8]));
     if (gts_is_known_provider(self, 11, args[9]))
         return 0;
-    void *const gt_conn_C2E2C = host->connectivity(self, 9, args[9]); /* C2E2C */
-    if (GTS_UNLIKELY(gt_conn_C2E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 9, gt_conn_C2E2C));
-    void *const gt_conn_E2C = host->connectivity(self, 10, args[9]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 10, gt_conn_E2C));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E2C, args[9]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C, args[9]));
     return host->remember_provider(self, args[9]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL calculate_enhanced_diffusion_coefficients_fortran
+#define GTS_FORTRAN_BIND calculate_enhanced_diffusion_coefficients_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran(
-    gts_program *const *program, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *theta_ref_mc_,
-    const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *theta_ref_mc_,
-    const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_,
-    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -332,4 +231,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0d3339767426ef3b62e8601458080b6c4ae9db8a54249310eb4feea3a96ba077 */
+/* gtstub: sha256 of the text above: 8a23c5513669990ab11e8ce9c135fe596ba63bc8b57b61b7efbcf0e6c6d0457b */

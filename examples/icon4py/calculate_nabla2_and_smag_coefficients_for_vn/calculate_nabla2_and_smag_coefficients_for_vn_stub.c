@@ -9,31 +9,91 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla2_and_smag_coefficients_for_vn_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(diff_multfac_smag, 1, GTS_LAYOUT) GTS_ARRAY(tangent_orientation, 1, GTS_LAYOUT) \
+    GTS_ARRAY(inv_primal_edge_length, 1, GTS_LAYOUT) GTS_ARRAY(inv_vert_vert_length, 1, GTS_LAYOUT) \
+    GTS_ARRAY(u_vert, 2, GTS_LAYOUT) GTS_ARRAY(v_vert, 2, GTS_LAYOUT) GTS_ARRAY(primal_normal_vert_x, 2, GTS_LAYOUT) \
+    GTS_ARRAY(primal_normal_vert_y, 2, GTS_LAYOUT) GTS_ARRAY(dual_normal_vert_x, 2, GTS_LAYOUT) \
+    GTS_ARRAY(dual_normal_vert_y, 2, GTS_LAYOUT) GTS_ARRAY(vn, 2, GTS_LAYOUT) GTS_ARRAY(smag_limit, 1, GTS_LAYOUT) \
+    GTS_ARRAY(kh_smag_e, 2, GTS_LAYOUT) GTS_ARRAY(kh_smag_ec, 2, GTS_LAYOUT) GTS_ARRAY(z_nabla2_e, 2, GTS_LAYOUT) \
+    GTS_SCALAR(smag_offset, double) GTS_STATIC(horizontal_start, int32_t) GTS_STATIC(horizontal_end, int32_t) \
+    GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __diff_multfac_smag_K_range_0, GTS_OF(diff_multfac_smag)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_smag_K_stride, GTS_OF(diff_multfac_smag)->strides[0]) \
+    GTS_FROM(int32_t, __dual_normal_vert_x_E2C2V_stride, GTS_OF(dual_normal_vert_x)->strides[1]) \
+    GTS_FROM(int32_t, __dual_normal_vert_x_Edge_range_0, GTS_OF(dual_normal_vert_x)->origin[0]) \
+    GTS_FROM(int32_t, __dual_normal_vert_y_E2C2V_stride, GTS_OF(dual_normal_vert_y)->strides[1]) \
+    GTS_FROM(int32_t, __dual_normal_vert_y_Edge_range_0, GTS_OF(dual_normal_vert_y)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_E2C2V_neighbor_stride, GTS_OF(gt_conn_E2C2V)->strides[1]) \
+    GTS_FROM(int32_t, __inv_primal_edge_length_Edge_range_0, GTS_OF(inv_primal_edge_length)->origin[0]) \
+    GTS_FROM(int32_t, __inv_vert_vert_length_Edge_range_0, GTS_OF(inv_vert_vert_length)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_Edge_range_0, GTS_OF(kh_smag_e)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_range_0, GTS_OF(kh_smag_e)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_e_K_stride, GTS_OF(kh_smag_e)->strides[1]) \
+    GTS_FROM(int32_t, __kh_smag_ec_Edge_range_0, GTS_OF(kh_smag_ec)->origin[0]) \
+    GTS_FROM(int32_t, __kh_smag_ec_K_range_0, GTS_OF(kh_smag_ec)->origin[1]) \
+    GTS_FROM(int32_t, __kh_smag_ec_K_stride, GTS_OF(kh_smag_ec)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_x_E2C2V_stride, GTS_OF(primal_normal_vert_x)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_x_Edge_range_0, GTS_OF(primal_normal_vert_x)->origin[0]) \
+    GTS_FROM(int32_t, __primal_normal_vert_y_E2C2V_stride, GTS_OF(primal_normal_vert_y)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_y_Edge_range_0, GTS_OF(primal_normal_vert_y)->origin[0]) \
+    GTS_FROM(int32_t, __smag_limit_K_range_0, GTS_OF(smag_limit)->origin[0]) \
+    GTS_FROM(int32_t, __smag_limit_K_stride, GTS_OF(smag_limit)->strides[0]) \
+    GTS_FROM(int32_t, __tangent_orientation_Edge_range_0, GTS_OF(tangent_orientation)->origin[0]) \
+    GTS_FROM(int32_t, __u_vert_K_range_0, GTS_OF(u_vert)->origin[1]) \
+    GTS_FROM(int32_t, __u_vert_K_stride, GTS_OF(u_vert)->strides[1]) \
+    GTS_FROM(int32_t, __u_vert_Vertex_range_0, GTS_OF(u_vert)->origin[0]) \
+    GTS_FROM(int32_t, __v_vert_K_range_0, GTS_OF(v_vert)->origin[1]) \
+    GTS_FROM(int32_t, __v_vert_K_stride, GTS_OF(v_vert)->strides[1]) \
+    GTS_FROM(int32_t, __v_vert_Vertex_range_0, GTS_OF(v_vert)->origin[0]) \
+    GTS_FROM(int32_t, __vn_Edge_range_0, GTS_OF(vn)->origin[0]) \
+    GTS_FROM(int32_t, __vn_K_range_0, GTS_OF(vn)->origin[1]) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_Edge_range_0, GTS_OF(z_nabla2_e)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_range_0, GTS_OF(z_nabla2_e)->origin[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_stride, GTS_OF(z_nabla2_e)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(double, smag_offset, s->smag_offset)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, diff_multfac_smag, GTS_OF(diff_multfac_smag)->data) \
+    GTS_FROM(double *, dual_normal_vert_x, GTS_OF(dual_normal_vert_x)->data) \
+    GTS_FROM(double *, dual_normal_vert_y, GTS_OF(dual_normal_vert_y)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_E2C2V, GTS_OF(gt_conn_E2C2V)->data) \
+    GTS_FROM(double *, inv_primal_edge_length, GTS_OF(inv_primal_edge_length)->data) \
+    GTS_FROM(double *, inv_vert_vert_length, GTS_OF(inv_vert_vert_length)->data) \
+    GTS_FROM(double *, kh_smag_e, GTS_OF(kh_smag_e)->data) \
+    GTS_FROM(double *, kh_smag_ec, GTS_OF(kh_smag_ec)->data) \
+    GTS_FROM(double *, primal_normal_vert_x, GTS_OF(primal_normal_vert_x)->data) \
+    GTS_FROM(double *, primal_normal_vert_y, GTS_OF(primal_normal_vert_y)->data) \
+    GTS_FROM(double *, smag_limit, GTS_OF(smag_limit)->data) \
+    GTS_FROM(double *, tangent_orientation, GTS_OF(tangent_orientation)->data) \
+    GTS_FROM(double *, u_vert, GTS_OF(u_vert)->data) \
+    GTS_FROM(double *, v_vert, GTS_OF(v_vert)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, z_nabla2_e, GTS_OF(z_nabla2_e)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *diff_multfac_smag, *dual_normal_vert_x, *dual_normal_vert_y;
-    int32_t *gt_conn_E2C2V;
-    double *inv_primal_edge_length, *inv_vert_vert_length, *kh_smag_e, *kh_smag_ec, *primal_normal_vert_x,
-        *primal_normal_vert_y, *smag_limit, *tangent_orientation, *u_vert, *v_vert, *vn, *z_nabla2_e;
-    int32_t __diff_multfac_smag_K_range_0, __diff_multfac_smag_K_stride, __dual_normal_vert_x_E2C2V_stride,
-        __dual_normal_vert_x_Edge_range_0, __dual_normal_vert_y_E2C2V_stride, __dual_normal_vert_y_Edge_range_0,
-        __gt_conn_E2C2V_neighbor_stride, __inv_primal_edge_length_Edge_range_0, __inv_vert_vert_length_Edge_range_0,
-        __kh_smag_e_Edge_range_0, __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __kh_smag_ec_Edge_range_0,
-        __kh_smag_ec_K_range_0, __kh_smag_ec_K_stride, __primal_normal_vert_x_E2C2V_stride,
-        __primal_normal_vert_x_Edge_range_0, __primal_normal_vert_y_E2C2V_stride, __primal_normal_vert_y_Edge_range_0,
-        __smag_limit_K_range_0, __smag_limit_K_stride, __tangent_orientation_Edge_range_0, __u_vert_K_range_0,
-        __u_vert_K_stride, __u_vert_Vertex_range_0, __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0,
-        __vn_Edge_range_0, __vn_K_range_0, __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0,
-        __z_nabla2_e_K_stride;
     double smag_offset;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
@@ -41,94 +101,17 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* E2C2V: indices of u_vert */
-    {.table = 20, .leaf = 4, .axis = 0, .columns = 0xf},
-    /* E2C2V: indices of v_vert */
-    {.table = 20, .leaf = 5, .axis = 0, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2C2V, .leaf = LEAF_u_vert, .last = 26, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2C2V, .leaf = LEAF_v_vert, .last = 26, .columns = 0xf},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* diff_multfac_smag */
-    s->diff_multfac_smag = array->data;
-    s->__diff_multfac_smag_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_smag_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 1); /* tangent_orientation */
-    s->tangent_orientation = array->data;
-    s->__tangent_orientation_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 2); /* inv_primal_edge_length */
-    s->inv_primal_edge_length = array->data;
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 3); /* inv_vert_vert_length */
-    s->inv_vert_vert_length = array->data;
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* u_vert */
-    s->u_vert = array->data;
-    s->__u_vert_K_range_0 = (int32_t)array->origin[1];
-    s->__u_vert_K_stride = (int32_t)array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 5); /* v_vert */
-    s->v_vert = array->data;
-    s->__v_vert_K_range_0 = (int32_t)array->origin[1];
-    s->__v_vert_K_stride = (int32_t)array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 6); /* primal_normal_vert_x */
-    s->primal_normal_vert_x = array->data;
-    s->__primal_normal_vert_x_E2C2V_stride = (int32_t)array->strides[1];
-    s->__primal_normal_vert_x_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 7); /* primal_normal_vert_y */
-    s->primal_normal_vert_y = array->data;
-    s->__primal_normal_vert_y_E2C2V_stride = (int32_t)array->strides[1];
-    s->__primal_normal_vert_y_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 8); /* dual_normal_vert_x */
-    s->dual_normal_vert_x = array->data;
-    s->__dual_normal_vert_x_E2C2V_stride = (int32_t)array->strides[1];
-    s->__dual_normal_vert_x_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 9); /* dual_normal_vert_y */
-    s->dual_normal_vert_y = array->data;
-    s->__dual_normal_vert_y_E2C2V_stride = (int32_t)array->strides[1];
-    s->__dual_normal_vert_y_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 10); /* vn */
-    s->vn = array->data;
-    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 11); /* smag_limit */
-    s->smag_limit = array->data;
-    s->__smag_limit_K_range_0 = (int32_t)array->origin[0];
-    s->__smag_limit_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 12); /* kh_smag_e */
-    s->kh_smag_e = array->data;
-    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 13); /* kh_smag_ec */
-    s->kh_smag_ec = array->data;
-    s->__kh_smag_ec_Edge_range_0 = (int32_t)array->origin[0];
-    s->__kh_smag_ec_K_range_0 = (int32_t)array->origin[1];
-    s->__kh_smag_ec_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 14); /* z_nabla2_e */
-    s->z_nabla2_e = array->data;
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 20); /* E2C2V */
-    s->gt_conn_E2C2V = array->data;
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 2));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -136,70 +119,54 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, diff_multfac_smag), .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, diff_multfac_smag), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, tangent_orientation), .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, tangent_orientation), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, inv_vert_vert_length), .path = "inv_vert_vert_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_vert_vert_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, u_vert), .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, u_vert), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, v_vert), .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, v_vert), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, primal_normal_vert_x), .path = "primal_normal_vert_x", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, primal_normal_vert_x), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, primal_normal_vert_y), .path = "primal_normal_vert_y", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, primal_normal_vert_y), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, dual_normal_vert_x), .path = "dual_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, dual_normal_vert_x), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, dual_normal_vert_y), .path = "dual_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, dual_normal_vert_y), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, smag_limit), .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, smag_limit), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, kh_smag_e), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, kh_smag_ec), .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, kh_smag_ec), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, z_nabla2_e), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, smag_offset), .path = "smag_offset", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, smag_offset), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, smag_offset)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){27}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_E2C2V), .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Vertex",
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){27}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C2V, "E2C2V"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
@@ -211,51 +178,18 @@ static const char *const PARAMETERS[] = {"diff_multfac_smag", "tangent_orientati
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, \
-    int32_t __dual_normal_vert_x_E2C2V_stride, int32_t __dual_normal_vert_x_Edge_range_0, \
-    int32_t __dual_normal_vert_y_E2C2V_stride, int32_t __dual_normal_vert_y_Edge_range_0, \
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0, \
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, \
-    int32_t __kh_smag_e_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0, \
-    int32_t __kh_smag_ec_K_stride, int32_t __primal_normal_vert_x_E2C2V_stride, \
-    int32_t __primal_normal_vert_x_Edge_range_0, int32_t __primal_normal_vert_y_E2C2V_stride, \
-    int32_t __primal_normal_vert_y_Edge_range_0, int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_stride, \
-    int32_t __tangent_orientation_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, \
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride, \
-    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, \
-    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, \
-    int32_t gt_metrics_level, double smag_offset
-
-#define INIT_ARGUMENTS() \
-    s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__dual_normal_vert_x_E2C2V_stride, \
-    s->__dual_normal_vert_x_Edge_range_0, s->__dual_normal_vert_y_E2C2V_stride, s->__dual_normal_vert_y_Edge_range_0, \
-    s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0, \
-    s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, \
-    s->__kh_smag_e_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0, s->__kh_smag_ec_K_stride, \
-    s->__primal_normal_vert_x_E2C2V_stride, s->__primal_normal_vert_x_Edge_range_0, \
-    s->__primal_normal_vert_y_E2C2V_stride, s->__primal_normal_vert_y_Edge_range_0, s->__smag_limit_K_range_0, \
-    s->__smag_limit_K_stride, s->__tangent_orientation_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride, \
-    s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0, \
-    s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, \
-    s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level, s->smag_offset
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *diff_multfac_smag, double *dual_normal_vert_x, double *dual_normal_vert_y, double *gt_compute_time,
-    int32_t *gt_conn_E2C2V, double *inv_primal_edge_length, double *inv_vert_vert_length, double *kh_smag_e,
-    double *kh_smag_ec, double *primal_normal_vert_x, double *primal_normal_vert_y, double *smag_limit,
-    double *tangent_orientation, double *u_vert, double *v_vert, double *vn, double *z_nabla2_e, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -272,57 +206,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_smag, s->dual_normal_vert_x, s->dual_normal_vert_y, &self->compute_time,
-        s->gt_conn_E2C2V, s->inv_primal_edge_length, s->inv_vert_vert_length, s->kh_smag_e, s->kh_smag_ec,
-        s->primal_normal_vert_x, s->primal_normal_vert_y, s->smag_limit, s->tangent_orientation, s->u_vert, s->v_vert,
-        s->vn, s->z_nabla2_e, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(diff_multfac_smag, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(primal_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(primal_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(dual_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(dual_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(smag_limit, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -331,11 +231,11 @@ GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *s
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->smag_offset = args->smag_offset;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -352,96 +252,36 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* diff_multfac_smag */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangent_orientation */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* inv_vert_vert_length */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* u_vert */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* v_vert */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* primal_normal_vert_x */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* primal_normal_vert_y */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* dual_normal_vert_x */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* dual_normal_vert_y */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* smag_limit */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* kh_smag_ec */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->smag_offset)); /* smag_offset */
-    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_smag, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_tangent_orientation, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_primal_edge_length, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_vert_vert_length, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_u_vert, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_v_vert, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_primal_normal_vert_x, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_primal_normal_vert_y, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_dual_normal_vert_x, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_dual_normal_vert_y, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_smag_limit, args[11]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_e, args[12]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_kh_smag_ec, args[13]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_z_nabla2_e, args[14]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_smag_offset, args[15], &s->smag_offset));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[16]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[17]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[18]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[19]));
     if (gts_is_known_provider(self, 21, args[20]))
         return 0;
-    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
-    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C2V, args[20]));
     return host->remember_provider(self, args[20]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL calculate_nabla2_and_smag_coefficients_for_vn_fortran
+#define GTS_FORTRAN_BIND calculate_nabla2_and_smag_coefficients_for_vn_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
-    gts_program *const *program, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *tangent_orientation_,
-    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *inv_vert_vert_length_, const CFI_cdesc_t *u_vert_,
-    const CFI_cdesc_t *v_vert_, const CFI_cdesc_t *primal_normal_vert_x_, const CFI_cdesc_t *primal_normal_vert_y_,
-    const CFI_cdesc_t *dual_normal_vert_x_, const CFI_cdesc_t *dual_normal_vert_y_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *kh_smag_ec_,
-    const CFI_cdesc_t *z_nabla2_e_, double smag_offset_, const CFI_cdesc_t *gt_conn_E2C2V_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->smag_offset = smag_offset_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *tangent_orientation_,
-    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *inv_vert_vert_length_, const CFI_cdesc_t *u_vert_,
-    const CFI_cdesc_t *v_vert_, const CFI_cdesc_t *primal_normal_vert_x_, const CFI_cdesc_t *primal_normal_vert_y_,
-    const CFI_cdesc_t *dual_normal_vert_x_, const CFI_cdesc_t *dual_normal_vert_y_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *kh_smag_ec_,
-    const CFI_cdesc_t *z_nabla2_e_, double smag_offset_, const CFI_cdesc_t *gt_conn_E2C2V_, gts_bound_call **bound,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.smag_offset = smag_offset_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -475,4 +315,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0c9b58379127952d8fa2052b6676099064259f31220978b097bae80b32f6fe93 */
+/* gtstub: sha256 of the text above: 1d9dd6491d64429f1352ca2e1a6190b9a71815761a4a4e348c06a4f65638e431 */

@@ -9,26 +9,69 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla4_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(u_vert, 2, GTS_LAYOUT) GTS_ARRAY(v_vert, 2, GTS_LAYOUT) GTS_ARRAY(primal_normal_vert_v1, 2, GTS_LAYOUT) \
+    GTS_ARRAY(primal_normal_vert_v2, 2, GTS_LAYOUT) GTS_ARRAY(z_nabla2_e, 2, GTS_LAYOUT) \
+    GTS_ARRAY(inv_vert_vert_length, 1, GTS_LAYOUT) GTS_ARRAY(inv_primal_edge_length, 1, GTS_LAYOUT) \
+    GTS_ARRAY(z_nabla4_e2, 2, GTS_LAYOUT) GTS_SCALAR(horizontal_start, int32_t) GTS_SCALAR(horizontal_end, int32_t) \
+    GTS_SCALAR(vertical_start, int32_t) GTS_SCALAR(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __gt_conn_E2C2V_neighbor_stride, GTS_OF(gt_conn_E2C2V)->strides[1]) \
+    GTS_FROM(int32_t, __inv_primal_edge_length_Edge_range_0, GTS_OF(inv_primal_edge_length)->origin[0]) \
+    GTS_FROM(int32_t, __inv_vert_vert_length_Edge_range_0, GTS_OF(inv_vert_vert_length)->origin[0]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v1_E2C2V_stride, GTS_OF(primal_normal_vert_v1)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v1_Edge_range_0, GTS_OF(primal_normal_vert_v1)->origin[0]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v2_E2C2V_stride, GTS_OF(primal_normal_vert_v2)->strides[1]) \
+    GTS_FROM(int32_t, __primal_normal_vert_v2_Edge_range_0, GTS_OF(primal_normal_vert_v2)->origin[0]) \
+    GTS_FROM(int32_t, __u_vert_K_range_0, GTS_OF(u_vert)->origin[1]) \
+    GTS_FROM(int32_t, __u_vert_K_stride, GTS_OF(u_vert)->strides[1]) \
+    GTS_FROM(int32_t, __u_vert_Vertex_range_0, GTS_OF(u_vert)->origin[0]) \
+    GTS_FROM(int32_t, __v_vert_K_range_0, GTS_OF(v_vert)->origin[1]) \
+    GTS_FROM(int32_t, __v_vert_K_stride, GTS_OF(v_vert)->strides[1]) \
+    GTS_FROM(int32_t, __v_vert_Vertex_range_0, GTS_OF(v_vert)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla2_e_Edge_range_0, GTS_OF(z_nabla2_e)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_range_0, GTS_OF(z_nabla2_e)->origin[1]) \
+    GTS_FROM(int32_t, __z_nabla2_e_K_stride, GTS_OF(z_nabla2_e)->strides[1]) \
+    GTS_FROM(int32_t, __z_nabla4_e2_Edge_range_0, GTS_OF(z_nabla4_e2)->origin[0]) \
+    GTS_FROM(int32_t, __z_nabla4_e2_K_range_0, GTS_OF(z_nabla4_e2)->origin[1]) \
+    GTS_FROM(int32_t, __z_nabla4_e2_K_stride, GTS_OF(z_nabla4_e2)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(int32_t, horizontal_end, s->horizontal_end) \
+    GTS_IS(int32_t, horizontal_start, s->horizontal_start) \
+    GTS_IS(int32_t, vertical_end, s->vertical_end) \
+    GTS_IS(int32_t, vertical_start, s->vertical_start)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_E2C2V, GTS_OF(gt_conn_E2C2V)->data) \
+    GTS_FROM(double *, inv_primal_edge_length, GTS_OF(inv_primal_edge_length)->data) \
+    GTS_FROM(double *, inv_vert_vert_length, GTS_OF(inv_vert_vert_length)->data) \
+    GTS_FROM(double *, primal_normal_vert_v1, GTS_OF(primal_normal_vert_v1)->data) \
+    GTS_FROM(double *, primal_normal_vert_v2, GTS_OF(primal_normal_vert_v2)->data) \
+    GTS_FROM(double *, u_vert, GTS_OF(u_vert)->data) \
+    GTS_FROM(double *, v_vert, GTS_OF(v_vert)->data) \
+    GTS_FROM(double *, z_nabla2_e, GTS_OF(z_nabla2_e)->data) \
+    GTS_FROM(double *, z_nabla4_e2, GTS_OF(z_nabla4_e2)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
     int32_t horizontal_end, horizontal_start, vertical_end, vertical_start;
-    int32_t *gt_conn_E2C2V;
-    double *inv_primal_edge_length, *inv_vert_vert_length, *primal_normal_vert_v1, *primal_normal_vert_v2, *u_vert,
-        *v_vert, *z_nabla2_e, *z_nabla4_e2;
-    int32_t __gt_conn_E2C2V_neighbor_stride, __inv_primal_edge_length_Edge_range_0, __inv_vert_vert_length_Edge_range_0,
-        __primal_normal_vert_v1_E2C2V_stride, __primal_normal_vert_v1_Edge_range_0,
-        __primal_normal_vert_v2_E2C2V_stride, __primal_normal_vert_v2_Edge_range_0, __u_vert_K_range_0,
-        __u_vert_K_stride, __u_vert_Vertex_range_0, __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0,
-        __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
-        __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
     unsigned char gts_checked[16]; /* the first members, as they were when check_scalars() succeeded */
@@ -38,25 +81,22 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* E2C2V: indices of u_vert */
-    {.table = 12, .leaf = 0, .axis = 0, .columns = 0xf},
-    /* E2C2V: indices of v_vert */
-    {.table = 12, .leaf = 1, .axis = 0, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2C2V, .leaf = LEAF_u_vert, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2C2V, .leaf = LEAF_v_vert, .columns = 0xf},
 };
 
 /* Axes of which a call uses the same indices. */
 static const gts_use USES[] = {
-    /* Edge of E2C2V, Edge of inv_primal_edge_length, Edge of inv_vert_vert_length, Edge of primal_normal_vert_v1,
-       Edge of primal_normal_vert_v2, Edge of z_nabla2_e, Edge of z_nabla4_e2 */
-    {.axis_count = 7, .axes = (const gts_leaf_axis[]){{12, 0}, {6, 0}, {5, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}}},
-    /* K of u_vert, K of v_vert, K of z_nabla2_e, K of z_nabla4_e2 */
-    {.axis_count = 4, .axes = (const gts_leaf_axis[]){{0, 1}, {1, 1}, {4, 1}, {7, 1}}},
+    GTS_USE({LEAF_gt_conn_E2C2V, 0}, {LEAF_inv_primal_edge_length, 0}, {LEAF_inv_vert_vert_length, 0},
+            {LEAF_primal_normal_vert_v1, 0}, {LEAF_primal_normal_vert_v2, 0}, {LEAF_z_nabla2_e, 0},
+            {LEAF_z_nabla4_e2, 0}),
+    GTS_USE({LEAF_u_vert, 1}, {LEAF_v_vert, 1}, {LEAF_z_nabla2_e, 1}, {LEAF_z_nabla4_e2, 1}),
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const s = self->slots;
+    struct slots *const s = self->slots;
     const int64_t horizontal_end_ = s->horizontal_end;
     const int64_t horizontal_start_ = s->horizontal_start;
     const int64_t vertical_end_ = s->vertical_end;
@@ -93,45 +133,7 @@ static inline bool has_new_scalar(const struct slots *s)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* u_vert */
-    s->u_vert = array->data;
-    s->__u_vert_K_range_0 = (int32_t)array->origin[1];
-    s->__u_vert_K_stride = (int32_t)array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 1); /* v_vert */
-    s->v_vert = array->data;
-    s->__v_vert_K_range_0 = (int32_t)array->origin[1];
-    s->__v_vert_K_stride = (int32_t)array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 2); /* primal_normal_vert_v1 */
-    s->primal_normal_vert_v1 = array->data;
-    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)array->strides[1];
-    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 3); /* primal_normal_vert_v2 */
-    s->primal_normal_vert_v2 = array->data;
-    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)array->strides[1];
-    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* z_nabla2_e */
-    s->z_nabla2_e = array->data;
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 5); /* inv_vert_vert_length */
-    s->inv_vert_vert_length = array->data;
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 6); /* inv_primal_edge_length */
-    s->inv_primal_edge_length = array->data;
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 7); /* z_nabla4_e2 */
-    s->z_nabla4_e2 = array->data;
-    s->__z_nabla4_e2_Edge_range_0 = (int32_t)array->origin[0];
-    s->__z_nabla4_e2_K_range_0 = (int32_t)array->origin[1];
-    s->__z_nabla4_e2_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 12); /* E2C2V */
-    s->gt_conn_E2C2V = array->data;
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_scalars(self));
     self->has_new_array = false;
@@ -141,44 +143,38 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, u_vert), .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, u_vert), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, v_vert), .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, v_vert), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, primal_normal_vert_v1), .path = "primal_normal_vert_v1", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, primal_normal_vert_v1), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, primal_normal_vert_v2), .path = "primal_normal_vert_v2", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, primal_normal_vert_v2), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, z_nabla2_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, inv_vert_vert_length), .path = "inv_vert_vert_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_vert_vert_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
-    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
-    {GTS_MEMBER(arguments, z_nabla4_e2), .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, z_nabla4_e2), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, horizontal_start), .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, horizontal_start), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, horizontal_start)},
-    {GTS_MEMBER(arguments, horizontal_end), .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, horizontal_end), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, horizontal_end)},
-    {GTS_MEMBER(arguments, vertical_start), .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, vertical_start), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, vertical_start)},
-    {GTS_MEMBER(arguments, vertical_end), .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, vertical_end), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, vertical_end)},
-    {GTS_MEMBER(arguments, gt_conn_E2C2V), .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Vertex",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C2V, "E2C2V"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
               {.dim = "E2C2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
@@ -189,42 +185,18 @@ static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0, \
-    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __primal_normal_vert_v1_E2C2V_stride, \
-    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride, \
-    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, \
-    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride, \
-    int32_t __v_vert_Vertex_range_0, int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, \
-    int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, \
-    int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, \
-    int32_t vertical_end, int32_t vertical_start
-
-#define INIT_ARGUMENTS() \
-    s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0, \
-    s->__inv_vert_vert_length_Edge_range_0, s->__primal_normal_vert_v1_E2C2V_stride, \
-    s->__primal_normal_vert_v1_Edge_range_0, s->__primal_normal_vert_v2_E2C2V_stride, \
-    s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, \
-    s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0, s->__z_nabla2_e_Edge_range_0, \
-    s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, \
-    s->__z_nabla4_e2_K_stride, self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, \
-    s->vertical_start
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *gt_compute_time, int32_t *gt_conn_E2C2V, double *inv_primal_edge_length,
-    double *inv_vert_vert_length, double *primal_normal_vert_v1, double *primal_normal_vert_v2, double *u_vert,
-    double *v_vert, double *z_nabla2_e, double *z_nabla4_e2, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -243,49 +215,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length, s->inv_vert_vert_length,
-        s->primal_normal_vert_v1, s->primal_normal_vert_v2, s->u_vert, s->v_vert, s->z_nabla2_e, s->z_nabla4_e2,
-        INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(z_nabla2_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_vert_vert_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(z_nabla4_e2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C2V, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -294,14 +240,11 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *self, const arguments *args)
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->horizontal_start = args->horizontal_start;
-        s->horizontal_end = args->horizontal_end;
-        s->vertical_start = args->vertical_start;
-        s->vertical_end = args->vertical_end;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -318,92 +261,28 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* z_nabla4_e2 */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->horizontal_start)); /* horizontal_start */
-    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->horizontal_end)); /* horizontal_end */
-    GTS_TRY(gts_convert_scalar(self, host, 10, args[10], &s->vertical_start)); /* vertical_start */
-    GTS_TRY(gts_convert_scalar(self, host, 11, args[11], &s->vertical_end)); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_u_vert, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_v_vert, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_primal_normal_vert_v1, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_primal_normal_vert_v2, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_z_nabla2_e, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_vert_vert_length, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_primal_edge_length, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_z_nabla4_e2, args[7]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_horizontal_start, args[8], &s->horizontal_start));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_horizontal_end, args[9], &s->horizontal_end));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_vertical_start, args[10], &s->vertical_start));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_vertical_end, args[11], &s->vertical_end));
     if (gts_is_known_provider(self, 13, args[12]))
         return 0;
-    void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]); /* E2C2V */
-    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_E2C2V));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C2V, args[12]));
     return host->remember_provider(self, args[12]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL calculate_nabla4_fortran
+#define GTS_FORTRAN_BIND calculate_nabla4_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void calculate_nabla4_fortran(
-    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
-    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
-    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
-    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *z_nabla4_e2_, int32_t horizontal_start_,
-    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, const CFI_cdesc_t *gt_conn_E2C2V_,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->horizontal_start = horizontal_start_;
-        s->horizontal_end = horizontal_end_;
-        s->vertical_start = vertical_start_;
-        s->vertical_end = vertical_end_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void calculate_nabla4_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
-    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
-    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
-    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *z_nabla4_e2_, int32_t horizontal_start_,
-    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, const CFI_cdesc_t *gt_conn_E2C2V_,
-    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.horizontal_start = horizontal_start_;
-    args.horizontal_end = horizontal_end_;
-    args.vertical_start = vertical_start_;
-    args.vertical_end = vertical_end_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -437,4 +316,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ad3de53b1da8d719fce25571ce14ce77cffb2d0097880a1ce68b6f41d1bf8ec7 */
+/* gtstub: sha256 of the text above: 0ed55ab105347251d87bc1e15b548797426e252f1e7bf44e2fe5dff4e2c9a218 */

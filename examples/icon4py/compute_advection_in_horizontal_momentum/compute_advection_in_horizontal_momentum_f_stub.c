@@ -9,35 +9,106 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_f_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(normal_wind_advective_tendency, 2, GTS_LAYOUT) GTS_ARRAY(vn, 2, GTS_LAYOUT) \
+    GTS_ARRAY(horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(tangential_wind, 2, GTS_LAYOUT) GTS_ARRAY(coriolis_frequency, 1, GTS_LAYOUT) \
+    GTS_ARRAY(contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(vn_on_half_levels, 2, GTS_LAYOUT) GTS_ARRAY(e_bln_c_s, 2, GTS_LAYOUT) \
+    GTS_ARRAY(geofac_rot, 2, GTS_LAYOUT) GTS_ARRAY(coeff_gradekin, 2, GTS_LAYOUT) GTS_ARRAY(c_lin_e, 2, GTS_LAYOUT) \
+    GTS_ARRAY(ddqz_z_full_e, 2, GTS_LAYOUT) GTS_ARRAY(area_edge, 1, GTS_STRIDE) \
+    GTS_ARRAY(tangent_orientation, 1, GTS_STRIDE) GTS_ARRAY(inv_primal_edge_length, 1, GTS_STRIDE) \
+    GTS_ARRAY(geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE) GTS_STATIC(apply_extra_diffusion_on_vn, bool) \
+    GTS_STATIC(end_index_of_damping_layer, int32_t) GTS_STATIC(horizontal_start, int32_t) \
+    GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) GTS_ARRAY(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_ARRAY(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE) GTS_ARRAY(gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __c_lin_e_E2C_stride, GTS_OF(c_lin_e)->strides[1]) \
+    GTS_FROM(int32_t, __c_lin_e_Edge_range_0, GTS_OF(c_lin_e)->origin[0]) \
+    GTS_FROM(int32_t, __coeff_gradekin_E2C_stride, GTS_OF(coeff_gradekin)->strides[1]) \
+    GTS_FROM(int32_t, __coeff_gradekin_Edge_range_0, GTS_OF(coeff_gradekin)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __coriolis_frequency_Edge_range_0, GTS_OF(coriolis_frequency)->origin[0]) \
+    GTS_FROM(int32_t, __ddqz_z_full_e_Edge_range_0, GTS_OF(ddqz_z_full_e)->origin[0]) \
+    GTS_FROM(int32_t, __ddqz_z_full_e_K_range_0, GTS_OF(ddqz_z_full_e)->origin[1]) \
+    GTS_FROM(int32_t, __ddqz_z_full_e_K_stride, GTS_OF(ddqz_z_full_e)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_C2E_stride, GTS_OF(e_bln_c_s)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_Cell_range_0, GTS_OF(e_bln_c_s)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_rot_V2E_stride, GTS_OF(geofac_rot)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_rot_Vertex_range_0, GTS_OF(geofac_rot)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_C2E_neighbor_stride, GTS_OF(gt_conn_C2E)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2C_neighbor_stride, GTS_OF(gt_conn_E2C)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2V_neighbor_stride, GTS_OF(gt_conn_E2V)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_V2E_neighbor_stride, GTS_OF(gt_conn_V2E)->strides[1]) \
+    GTS_FROM(int32_t, __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __normal_wind_advective_tendency_Edge_range_0, \
+        GTS_OF(normal_wind_advective_tendency)->origin[0]) \
+    GTS_FROM(int32_t, __normal_wind_advective_tendency_K_range_0, GTS_OF(normal_wind_advective_tendency)->origin[1]) \
+    GTS_FROM(int32_t, __normal_wind_advective_tendency_K_stride, GTS_OF(normal_wind_advective_tendency)->strides[1]) \
+    GTS_FROM(int32_t, __tangential_wind_Edge_range_0, GTS_OF(tangential_wind)->origin[0]) \
+    GTS_FROM(int32_t, __tangential_wind_K_range_0, GTS_OF(tangential_wind)->origin[1]) \
+    GTS_FROM(int32_t, __tangential_wind_K_stride, GTS_OF(tangential_wind)->strides[1]) \
+    GTS_FROM(int32_t, __vn_Edge_range_0, GTS_OF(vn)->origin[0]) \
+    GTS_FROM(int32_t, __vn_K_range_0, GTS_OF(vn)->origin[1]) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_FROM(int32_t, __vn_on_half_levels_Edge_range_0, GTS_OF(vn_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __vn_on_half_levels_K_range_0, GTS_OF(vn_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __vn_on_half_levels_K_stride, GTS_OF(vn_on_half_levels)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, area_edge, GTS_OF(area_edge)->data) \
+    GTS_FROM(double *, c_lin_e, GTS_OF(c_lin_e)->data) \
+    GTS_FROM(double *, coeff_gradekin, GTS_OF(coeff_gradekin)->data) \
+    GTS_FROM(double *, contravariant_corrected_w_at_cells_on_model_levels, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->data) \
+    GTS_FROM(double *, coriolis_frequency, GTS_OF(coriolis_frequency)->data) \
+    GTS_FROM(double *, ddqz_z_full_e, GTS_OF(ddqz_z_full_e)->data) \
+    GTS_FROM(double *, e_bln_c_s, GTS_OF(e_bln_c_s)->data) \
+    GTS_FROM(double *, geofac_grdiv, GTS_OF(geofac_grdiv)->data) \
+    GTS_FROM(double *, geofac_rot, GTS_OF(geofac_rot)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E, GTS_OF(gt_conn_C2E)->data) \
+    GTS_FROM(int32_t *, gt_conn_E2C, GTS_OF(gt_conn_E2C)->data) \
+    GTS_FROM(int32_t *, gt_conn_E2V, GTS_OF(gt_conn_E2V)->data) \
+    GTS_FROM(int32_t *, gt_conn_V2E, GTS_OF(gt_conn_V2E)->data) \
+    GTS_FROM(double *, horizontal_kinetic_energy_at_edges_on_model_levels, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, inv_primal_edge_length, GTS_OF(inv_primal_edge_length)->data) \
+    GTS_FROM(double *, normal_wind_advective_tendency, GTS_OF(normal_wind_advective_tendency)->data) \
+    GTS_FROM(double *, tangent_orientation, GTS_OF(tangent_orientation)->data) \
+    GTS_FROM(double *, tangential_wind, GTS_OF(tangential_wind)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, vn_on_half_levels, GTS_OF(vn_on_half_levels)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *area_edge, *c_lin_e, *coeff_gradekin, *contravariant_corrected_w_at_cells_on_model_levels,
-        *coriolis_frequency, *ddqz_z_full_e, *e_bln_c_s, *geofac_grdiv, *geofac_rot;
-    int32_t *gt_conn_C2E, *gt_conn_E2C, *gt_conn_E2V, *gt_conn_V2E;
-    double *horizontal_kinetic_energy_at_edges_on_model_levels, *inv_primal_edge_length,
-        *normal_wind_advective_tendency, *tangent_orientation, *tangential_wind, *vn, *vn_on_half_levels;
-    int32_t __c_lin_e_E2C_stride, __c_lin_e_Edge_range_0, __coeff_gradekin_E2C_stride, __coeff_gradekin_Edge_range_0,
-        __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        __contravariant_corrected_w_at_cells_on_model_levels_K_stride, __coriolis_frequency_Edge_range_0,
-        __ddqz_z_full_e_Edge_range_0, __ddqz_z_full_e_K_range_0, __ddqz_z_full_e_K_stride, __e_bln_c_s_C2E_stride,
-        __e_bln_c_s_Cell_range_0, __geofac_rot_V2E_stride, __geofac_rot_Vertex_range_0, __gt_conn_C2E_neighbor_stride,
-        __gt_conn_E2C_neighbor_stride, __gt_conn_E2V_neighbor_stride, __gt_conn_V2E_neighbor_stride,
-        __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, __normal_wind_advective_tendency_Edge_range_0,
-        __normal_wind_advective_tendency_K_range_0, __normal_wind_advective_tendency_K_stride,
-        __tangential_wind_Edge_range_0, __tangential_wind_K_range_0, __tangential_wind_K_stride, __vn_Edge_range_0,
-        __vn_K_range_0, __vn_K_stride, __vn_on_half_levels_Edge_range_0, __vn_on_half_levels_K_range_0,
-        __vn_on_half_levels_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[4]; /* elements that each call from C or Fortran compares */
 };
 
@@ -45,111 +116,22 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E: indices of horizontal_kinetic_energy_at_edges_on_model_levels */
-    {.table = 22, .leaf = 2, .axis = 0, .columns = 0x7},
-    /* E2C: indices of contravariant_corrected_w_at_cells_on_model_levels */
-    {.table = 23, .leaf = 5, .axis = 0, .columns = 0x3},
-    /* E2C: indices of a temporary */
-    {.table = 23, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
-    /* E2V: indices of a temporary */
-    {.table = 24, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
-    /* V2E: indices of vn */
-    {.table = 25, .leaf = 1, .axis = 0, .columns = 0x3f},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_horizontal_kinetic_energy_at_edges_on_model_levels, .last = 17,
+     .columns = 0x7},
+    {.table = LEAF_gt_conn_E2C, .leaf = LEAF_contravariant_corrected_w_at_cells_on_model_levels, .last = 26,
+     .columns = 0x3},
+    {.table = LEAF_gt_conn_E2C, .leaf = GTS_TEMPORARY, .last = 26, .size = 18, .columns = 0x3},
+    {.table = LEAF_gt_conn_E2V, .leaf = GTS_TEMPORARY, .last = 26, .size = 9, .columns = 0x3},
+    {.table = LEAF_gt_conn_V2E, .leaf = LEAF_vn, .last = 8, .columns = 0x3f},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* normal_wind_advective_tendency */
-    s->normal_wind_advective_tendency = array->data;
-    s->__normal_wind_advective_tendency_Edge_range_0 = (int32_t)array->origin[0];
-    s->__normal_wind_advective_tendency_K_range_0 = (int32_t)array->origin[1];
-    s->__normal_wind_advective_tendency_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* vn */
-    s->vn = array->data;
-    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 2); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    s->horizontal_kinetic_energy_at_edges_on_model_levels = array->data;
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 3); /* tangential_wind */
-    s->tangential_wind = array->data;
-    s->__tangential_wind_Edge_range_0 = (int32_t)array->origin[0];
-    s->__tangential_wind_K_range_0 = (int32_t)array->origin[1];
-    s->__tangential_wind_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 4); /* coriolis_frequency */
-    s->coriolis_frequency = array->data;
-    s->__coriolis_frequency_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 5); /* contravariant_corrected_w_at_cells_on_model_levels */
-    s->contravariant_corrected_w_at_cells_on_model_levels = array->data;
-    s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* vn_on_half_levels */
-    s->vn_on_half_levels = array->data;
-    s->__vn_on_half_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 7); /* e_bln_c_s */
-    s->e_bln_c_s = array->data;
-    s->__e_bln_c_s_C2E_stride = (int32_t)array->strides[1];
-    s->__e_bln_c_s_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 8); /* geofac_rot */
-    s->geofac_rot = array->data;
-    s->__geofac_rot_V2E_stride = (int32_t)array->strides[1];
-    s->__geofac_rot_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 9); /* coeff_gradekin */
-    s->coeff_gradekin = array->data;
-    s->__coeff_gradekin_E2C_stride = (int32_t)array->strides[1];
-    s->__coeff_gradekin_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 10); /* c_lin_e */
-    s->c_lin_e = array->data;
-    s->__c_lin_e_E2C_stride = (int32_t)array->strides[1];
-    s->__c_lin_e_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 11); /* ddqz_z_full_e */
-    s->ddqz_z_full_e = array->data;
-    s->__ddqz_z_full_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__ddqz_z_full_e_K_range_0 = (int32_t)array->origin[1];
-    s->__ddqz_z_full_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 12); /* area_edge */
-    s->area_edge = array->data;
-    array = gts_array_of(self, 13); /* tangent_orientation */
-    s->tangent_orientation = array->data;
-    array = gts_array_of(self, 14); /* inv_primal_edge_length */
-    s->inv_primal_edge_length = array->data;
-    array = gts_array_of(self, 15); /* geofac_grdiv */
-    s->geofac_grdiv = array->data;
-    array = gts_array_of(self, 22); /* C2E */
-    s->gt_conn_C2E = array->data;
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 23); /* E2C */
-    s->gt_conn_E2C = array->data;
-    s->__gt_conn_E2C_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 24); /* E2V */
-    s->gt_conn_E2V = array->data;
-    s->__gt_conn_E2V_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 25); /* V2E */
-    s->gt_conn_V2E = array->data;
-    s->__gt_conn_V2E_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 5));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -157,89 +139,65 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, normal_wind_advective_tendency), .path = "normal_wind_advective_tendency", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, normal_wind_advective_tendency), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, horizontal_kinetic_energy_at_edges_on_model_levels),
-     .path = "horizontal_kinetic_energy_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, horizontal_kinetic_energy_at_edges_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, tangential_wind), .path = "tangential_wind", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, tangential_wind), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, coriolis_frequency), .path = "coriolis_frequency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, coriolis_frequency), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, contravariant_corrected_w_at_cells_on_model_levels),
-     .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, contravariant_corrected_w_at_cells_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vn_on_half_levels), .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn_on_half_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, e_bln_c_s), .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, e_bln_c_s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, geofac_rot), .path = "geofac_rot", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_rot), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 8)},
               {.dim = "V2E", .fixed = GTS_SIZE, .size = 6, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, coeff_gradekin), .path = "coeff_gradekin", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, coeff_gradekin), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C", .fixed = GTS_SIZE, .size = 2, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, c_lin_e), .path = "c_lin_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, c_lin_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C", .fixed = GTS_SIZE, .size = 2, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, ddqz_z_full_e), .path = "ddqz_z_full_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ddqz_z_full_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, area_edge), .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, area_edge), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1})},
-    {GTS_MEMBER(arguments, tangent_orientation), .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, tangent_orientation), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1})},
-    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1})},
-    {GTS_MEMBER(arguments, geofac_grdiv), .path = "geofac_grdiv", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_grdiv), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "E2C2EO", .fixed = GTS_SIZE, .size = 5})},
-    {.name = "apply_extra_diffusion_on_vn", .path = "apply_extra_diffusion_on_vn", .kind = GTS_STATIC,
-     .dtype = GTS_BOOL, .value = &(const bool){false}},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){3}},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){27}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_NAMED(apply_extra_diffusion_on_vn), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
+    {GTS_NAMED(end_index_of_damping_layer), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){27}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E, "C2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2C), .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Cell",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C, "E2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2V), .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Vertex",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2V, "E2V"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_V2E), .path = "V2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_MEMBER_AT(arguments, gt_conn_V2E, "V2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Vertex", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 8)},
               {.dim = "V2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 6, .slots = GTS_STRIDE})},
 };
@@ -253,61 +211,18 @@ static const char *const PARAMETERS[] = {"normal_wind_advective_tendency", "vn",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0, int32_t __coeff_gradekin_E2C_stride, \
-    int32_t __coeff_gradekin_Edge_range_0, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0, \
-    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride, \
-    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_rot_V2E_stride, \
-    int32_t __geofac_rot_Vertex_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride, \
-    int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride, \
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
-    int32_t __normal_wind_advective_tendency_Edge_range_0, int32_t __normal_wind_advective_tendency_K_range_0, \
-    int32_t __normal_wind_advective_tendency_K_stride, int32_t __tangential_wind_Edge_range_0, \
-    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, \
-    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, \
-    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__c_lin_e_E2C_stride, s->__c_lin_e_Edge_range_0, s->__coeff_gradekin_E2C_stride, \
-    s->__coeff_gradekin_Edge_range_0, s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, s->__coriolis_frequency_Edge_range_0, \
-    s->__ddqz_z_full_e_Edge_range_0, s->__ddqz_z_full_e_K_range_0, s->__ddqz_z_full_e_K_stride, \
-    s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__geofac_rot_V2E_stride, \
-    s->__geofac_rot_Vertex_range_0, s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, \
-    s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2E_neighbor_stride, \
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
-    s->__normal_wind_advective_tendency_Edge_range_0, s->__normal_wind_advective_tendency_K_range_0, \
-    s->__normal_wind_advective_tendency_K_stride, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0, \
-    s->__tangential_wind_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, \
-    s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, s->__vn_on_half_levels_K_stride, \
-    self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *area_edge, double *c_lin_e, double *coeff_gradekin,
-    double *contravariant_corrected_w_at_cells_on_model_levels, double *coriolis_frequency, double *ddqz_z_full_e,
-    double *e_bln_c_s, double *geofac_grdiv, double *geofac_rot, double *gt_compute_time, int32_t *gt_conn_C2E,
-    int32_t *gt_conn_E2C, int32_t *gt_conn_E2V, int32_t *gt_conn_V2E,
-    double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_primal_edge_length,
-    double *normal_wind_advective_tendency, double *tangent_orientation, double *tangential_wind, double *vn,
-    double *vn_on_half_levels, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -324,66 +239,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->area_edge, s->c_lin_e, s->coeff_gradekin, s->contravariant_corrected_w_at_cells_on_model_levels,
-        s->coriolis_frequency, s->ddqz_z_full_e, s->e_bln_c_s, s->geofac_grdiv, s->geofac_rot, &self->compute_time,
-        s->gt_conn_C2E, s->gt_conn_E2C, s->gt_conn_E2V, s->gt_conn_V2E,
-        s->horizontal_kinetic_energy_at_edges_on_model_levels, s->inv_primal_edge_length,
-        s->normal_wind_advective_tendency, s->tangent_orientation, s->tangential_wind, s->vn, s->vn_on_half_levels,
-        INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    difference |= gts_differ_samples(&s->gts_tables[1]);
-    difference |= gts_differ_samples(&s->gts_tables[2]);
-    difference |= gts_differ_samples(&s->gts_tables[3]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(normal_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(area_edge, 1, GTS_STRIDE) \
-    GTS_EACH(tangent_orientation, 1, GTS_STRIDE) \
-    GTS_EACH(inv_primal_edge_length, 1, GTS_STRIDE) \
-    GTS_EACH(geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -392,7 +264,7 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *self
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -409,112 +281,44 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* normal_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* tangential_wind */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* coriolis_frequency */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* contravariant_corrected_w_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* geofac_rot */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* coeff_gradekin */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* c_lin_e */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddqz_z_full_e */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area_edge */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* tangent_orientation */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* geofac_grdiv */
+    GTS_TRY(gts_convert_field(self, host, LEAF_normal_wind_advective_tendency, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_horizontal_kinetic_energy_at_edges_on_model_levels, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_tangential_wind, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_coriolis_frequency, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_corrected_w_at_cells_on_model_levels, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn_on_half_levels, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_e_bln_c_s, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_rot, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_coeff_gradekin, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_c_lin_e, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ddqz_z_full_e, args[11]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_area_edge, args[12]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_tangent_orientation, args[13]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_primal_edge_length, args[14]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_grdiv, args[15]));
     /* cfl_w_limit is not used by the SDFG. */
     /* scalfac_exdiff is not used by the SDFG. */
     /* dtime is not used by the SDFG. */
-    GTS_TRY(gts_convert_static(self, host, 16, args[19])); /* apply_extra_diffusion_on_vn */
-    GTS_TRY(gts_convert_static(self, host, 17, args[20])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 18, args[21])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 19, args[22])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 20, args[23])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 21, args[24])); /* vertical_end */
+    GTS_TRY(gts_convert_static(self, host, LEAF_apply_extra_diffusion_on_vn, args[19]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_end_index_of_damping_layer, args[20]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[21]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[22]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[23]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[24]));
     if (gts_is_known_provider(self, 26, args[25]))
         return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 22, args[25]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 22, gt_conn_C2E));
-    void *const gt_conn_E2C = host->connectivity(self, 23, args[25]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C));
-    void *const gt_conn_E2V = host->connectivity(self, 24, args[25]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 24, gt_conn_E2V));
-    void *const gt_conn_V2E = host->connectivity(self, 25, args[25]); /* V2E */
-    if (GTS_UNLIKELY(gt_conn_V2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_V2E));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E, args[25]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C, args[25]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2V, args[25]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_V2E, args[25]));
     return host->remember_provider(self, args[25]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL compute_advection_in_horizontal_momentum_f_fortran
+#define GTS_FORTRAN_BIND compute_advection_in_horizontal_momentum_f_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran(
-    gts_program *const *program, const CFI_cdesc_t *normal_wind_advective_tendency_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, const CFI_cdesc_t *tangential_wind_,
-    const CFI_cdesc_t *coriolis_frequency_, const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_,
-    const CFI_cdesc_t *vn_on_half_levels_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *geofac_rot_,
-    const CFI_cdesc_t *coeff_gradekin_, const CFI_cdesc_t *c_lin_e_, const CFI_cdesc_t *ddqz_z_full_e_,
-    const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *inv_primal_edge_length_,
-    const CFI_cdesc_t *geofac_grdiv_, const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_E2C_,
-    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2E_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *normal_wind_advective_tendency_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, const CFI_cdesc_t *tangential_wind_,
-    const CFI_cdesc_t *coriolis_frequency_, const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_,
-    const CFI_cdesc_t *vn_on_half_levels_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *geofac_rot_,
-    const CFI_cdesc_t *coeff_gradekin_, const CFI_cdesc_t *c_lin_e_, const CFI_cdesc_t *ddqz_z_full_e_,
-    const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *inv_primal_edge_length_,
-    const CFI_cdesc_t *geofac_grdiv_, const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_E2C_,
-    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2E_, gts_bound_call **bound, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -548,4 +352,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1b980f3a34aa1c8df530381fe25559e254acd3d3ae54f1da2cf3bfb0392b4379 */
+/* gtstub: sha256 of the text above: beb05034eb02f2ab1320c6ebae6438109e3433b37d1fde56f09e85e33b7f6ecc */

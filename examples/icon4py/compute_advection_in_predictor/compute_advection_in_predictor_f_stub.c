@@ -9,44 +9,125 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_f_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(contravariant_correction_at_cells_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(vertical_wind_advective_tendency, 2, GTS_LAYOUT) \
+    GTS_ARRAY(contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(vertical_cfl, 2, GTS_LAYOUT) GTS_ARRAY(w, 2, GTS_LAYOUT) \
+    GTS_ARRAY(horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(contravariant_correction_at_edges_on_model_levels, 2, GTS_LAYOUT) GTS_ARRAY(coeff1_dwdz, 2, GTS_LAYOUT) \
+    GTS_ARRAY(coeff2_dwdz, 2, GTS_LAYOUT) GTS_ARRAY(e_bln_c_s, 2, GTS_LAYOUT) GTS_ARRAY(wgtfac_c, 2, GTS_LAYOUT) \
+    GTS_ARRAY(ddqz_z_half, 2, GTS_LAYOUT) GTS_ARRAY(area, 1, GTS_LAYOUT) GTS_ARRAY(geofac_n2s, 2, GTS_LAYOUT) \
+    GTS_ARRAY(owner_mask, 1, GTS_LAYOUT) GTS_SCALAR(scalfac_exdiff, double) GTS_SCALAR(cfl_w_limit, double) \
+    GTS_SCALAR(dtime, double) GTS_STATIC(skip_compute_predictor_vertical_advection, bool) \
+    GTS_STATIC(nflatlev, int32_t) GTS_STATIC(end_index_of_damping_layer, int32_t) \
+    GTS_STATIC(horizontal_start, int32_t) GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) \
+    GTS_STATIC(vertical_end, int32_t) GTS_ARRAY(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_ARRAY(gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __area_Cell_range_0, GTS_OF(area)->origin[0]) \
+    GTS_FROM(int32_t, __coeff1_dwdz_Cell_range_0, GTS_OF(coeff1_dwdz)->origin[0]) \
+    GTS_FROM(int32_t, __coeff1_dwdz_K_range_0, GTS_OF(coeff1_dwdz)->origin[1]) \
+    GTS_FROM(int32_t, __coeff1_dwdz_K_stride, GTS_OF(coeff1_dwdz)->strides[1]) \
+    GTS_FROM(int32_t, __coeff2_dwdz_Cell_range_0, GTS_OF(coeff2_dwdz)->origin[0]) \
+    GTS_FROM(int32_t, __coeff2_dwdz_K_range_0, GTS_OF(coeff2_dwdz)->origin[1]) \
+    GTS_FROM(int32_t, __coeff2_dwdz_K_stride, GTS_OF(coeff2_dwdz)->strides[1]) \
+    GTS_FROM(int32_t, __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_cells_on_half_levels_K_range_0, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_cells_on_half_levels_K_stride, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_K_stride, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __ddqz_z_half_Cell_range_0, GTS_OF(ddqz_z_half)->origin[0]) \
+    GTS_FROM(int32_t, __ddqz_z_half_K_range_0, GTS_OF(ddqz_z_half)->origin[1]) \
+    GTS_FROM(int32_t, __ddqz_z_half_K_stride, GTS_OF(ddqz_z_half)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_C2E_stride, GTS_OF(e_bln_c_s)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_Cell_range_0, GTS_OF(e_bln_c_s)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_n2s_C2E2CO_stride, GTS_OF(geofac_n2s)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_n2s_Cell_range_0, GTS_OF(geofac_n2s)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_C2E2CO_neighbor_stride, GTS_OF(gt_conn_C2E2CO)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_C2E_neighbor_stride, GTS_OF(gt_conn_C2E)->strides[1]) \
+    GTS_FROM(int32_t, __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __owner_mask_Cell_range_0, GTS_OF(owner_mask)->origin[0]) \
+    GTS_FROM(int32_t, __vertical_cfl_Cell_range_0, GTS_OF(vertical_cfl)->origin[0]) \
+    GTS_FROM(int32_t, __vertical_cfl_K_range_0, GTS_OF(vertical_cfl)->origin[1]) \
+    GTS_FROM(int32_t, __vertical_cfl_K_stride, GTS_OF(vertical_cfl)->strides[1]) \
+    GTS_FROM(int32_t, __vertical_wind_advective_tendency_Cell_range_0, \
+        GTS_OF(vertical_wind_advective_tendency)->origin[0]) \
+    GTS_FROM(int32_t, __vertical_wind_advective_tendency_K_range_0, \
+        GTS_OF(vertical_wind_advective_tendency)->origin[1]) \
+    GTS_FROM(int32_t, __vertical_wind_advective_tendency_K_stride, \
+        GTS_OF(vertical_wind_advective_tendency)->strides[1]) \
+    GTS_FROM(int32_t, __w_Cell_range_0, GTS_OF(w)->origin[0]) \
+    GTS_FROM(int32_t, __w_K_range_0, GTS_OF(w)->origin[1]) \
+    GTS_FROM(int32_t, __w_K_stride, GTS_OF(w)->strides[1]) \
+    GTS_FROM(int32_t, __wgtfac_c_Cell_range_0, GTS_OF(wgtfac_c)->origin[0]) \
+    GTS_FROM(int32_t, __wgtfac_c_K_range_0, GTS_OF(wgtfac_c)->origin[1]) \
+    GTS_FROM(int32_t, __wgtfac_c_K_stride, GTS_OF(wgtfac_c)->strides[1]) \
+    GTS_IS(double, cfl_w_limit, s->cfl_w_limit) \
+    GTS_IS(double, dtime, s->dtime) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(double, scalfac_exdiff, s->scalfac_exdiff)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, area, GTS_OF(area)->data) \
+    GTS_FROM(double *, coeff1_dwdz, GTS_OF(coeff1_dwdz)->data) \
+    GTS_FROM(double *, coeff2_dwdz, GTS_OF(coeff2_dwdz)->data) \
+    GTS_FROM(double *, contravariant_corrected_w_at_cells_on_model_levels, \
+        GTS_OF(contravariant_corrected_w_at_cells_on_model_levels)->data) \
+    GTS_FROM(double *, contravariant_correction_at_cells_on_half_levels, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->data) \
+    GTS_FROM(double *, contravariant_correction_at_edges_on_model_levels, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, ddqz_z_half, GTS_OF(ddqz_z_half)->data) \
+    GTS_FROM(double *, e_bln_c_s, GTS_OF(e_bln_c_s)->data) \
+    GTS_FROM(double *, geofac_n2s, GTS_OF(geofac_n2s)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E, GTS_OF(gt_conn_C2E)->data) \
+    GTS_FROM(int32_t *, gt_conn_C2E2CO, GTS_OF(gt_conn_C2E2CO)->data) \
+    GTS_FROM(double *, horizontal_advection_of_w_at_edges_on_half_levels, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->data) \
+    GTS_FROM(bool *, owner_mask, GTS_OF(owner_mask)->data) \
+    GTS_FROM(double *, vertical_cfl, GTS_OF(vertical_cfl)->data) \
+    GTS_FROM(double *, vertical_wind_advective_tendency, GTS_OF(vertical_wind_advective_tendency)->data) \
+    GTS_FROM(double *, w, GTS_OF(w)->data) \
+    GTS_FROM(double *, wgtfac_c, GTS_OF(wgtfac_c)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *area, *coeff1_dwdz, *coeff2_dwdz, *contravariant_corrected_w_at_cells_on_model_levels,
-        *contravariant_correction_at_cells_on_half_levels, *contravariant_correction_at_edges_on_model_levels,
-        *ddqz_z_half, *e_bln_c_s, *geofac_n2s;
-    int32_t *gt_conn_C2E, *gt_conn_C2E2CO;
-    double *horizontal_advection_of_w_at_edges_on_half_levels;
-    bool *owner_mask;
-    double *vertical_cfl, *vertical_wind_advective_tendency, *w, *wgtfac_c;
-    int32_t __area_Cell_range_0, __coeff1_dwdz_Cell_range_0, __coeff1_dwdz_K_range_0, __coeff1_dwdz_K_stride,
-        __coeff2_dwdz_Cell_range_0, __coeff2_dwdz_K_range_0, __coeff2_dwdz_K_stride,
-        __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
-        __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
-        __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
-        __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        __contravariant_correction_at_cells_on_half_levels_K_range_0,
-        __contravariant_correction_at_cells_on_half_levels_K_stride,
-        __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        __contravariant_correction_at_edges_on_model_levels_K_range_0,
-        __contravariant_correction_at_edges_on_model_levels_K_stride, __ddqz_z_half_Cell_range_0,
-        __ddqz_z_half_K_range_0, __ddqz_z_half_K_stride, __e_bln_c_s_C2E_stride, __e_bln_c_s_Cell_range_0,
-        __geofac_n2s_C2E2CO_stride, __geofac_n2s_Cell_range_0, __gt_conn_C2E2CO_neighbor_stride,
-        __gt_conn_C2E_neighbor_stride, __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-        __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-        __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, __owner_mask_Cell_range_0,
-        __vertical_cfl_Cell_range_0, __vertical_cfl_K_range_0, __vertical_cfl_K_stride,
-        __vertical_wind_advective_tendency_Cell_range_0, __vertical_wind_advective_tendency_K_range_0,
-        __vertical_wind_advective_tendency_K_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride,
-        __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride;
     double cfl_w_limit, dtime, scalfac_exdiff;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[2]; /* elements that each call from C or Fortran compares */
 };
 
@@ -54,106 +135,20 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E: indices of contravariant_correction_at_edges_on_model_levels */
-    {.table = 25, .leaf = 6, .axis = 0, .columns = 0x7},
-    /* C2E: indices of horizontal_advection_of_w_at_edges_on_half_levels */
-    {.table = 25, .leaf = 5, .axis = 0, .columns = 0x7},
-    /* C2E2CO: indices of w */
-    {.table = 26, .leaf = 4, .axis = 0, .columns = 0xf},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_contravariant_correction_at_edges_on_model_levels, .last = 17,
+     .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_horizontal_advection_of_w_at_edges_on_half_levels, .last = 17,
+     .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E2CO, .leaf = LEAF_w, .last = 17, .columns = 0xf},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* contravariant_correction_at_cells_on_half_levels */
-    s->contravariant_correction_at_cells_on_half_levels = array->data;
-    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_correction_at_cells_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_correction_at_cells_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* vertical_wind_advective_tendency */
-    s->vertical_wind_advective_tendency = array->data;
-    s->__vertical_wind_advective_tendency_Cell_range_0 = (int32_t)array->origin[0];
-    s->__vertical_wind_advective_tendency_K_range_0 = (int32_t)array->origin[1];
-    s->__vertical_wind_advective_tendency_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 2); /* contravariant_corrected_w_at_cells_on_model_levels */
-    s->contravariant_corrected_w_at_cells_on_model_levels = array->data;
-    s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 3); /* vertical_cfl */
-    s->vertical_cfl = array->data;
-    s->__vertical_cfl_Cell_range_0 = (int32_t)array->origin[0];
-    s->__vertical_cfl_K_range_0 = (int32_t)array->origin[1];
-    s->__vertical_cfl_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 4); /* w */
-    s->w = array->data;
-    s->__w_Cell_range_0 = (int32_t)array->origin[0];
-    s->__w_K_range_0 = (int32_t)array->origin[1];
-    s->__w_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 5); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    s->horizontal_advection_of_w_at_edges_on_half_levels = array->data;
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* contravariant_correction_at_edges_on_model_levels */
-    s->contravariant_correction_at_edges_on_model_levels = array->data;
-    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_correction_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_correction_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 7); /* coeff1_dwdz */
-    s->coeff1_dwdz = array->data;
-    s->__coeff1_dwdz_Cell_range_0 = (int32_t)array->origin[0];
-    s->__coeff1_dwdz_K_range_0 = (int32_t)array->origin[1];
-    s->__coeff1_dwdz_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 8); /* coeff2_dwdz */
-    s->coeff2_dwdz = array->data;
-    s->__coeff2_dwdz_Cell_range_0 = (int32_t)array->origin[0];
-    s->__coeff2_dwdz_K_range_0 = (int32_t)array->origin[1];
-    s->__coeff2_dwdz_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 9); /* e_bln_c_s */
-    s->e_bln_c_s = array->data;
-    s->__e_bln_c_s_C2E_stride = (int32_t)array->strides[1];
-    s->__e_bln_c_s_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 10); /* wgtfac_c */
-    s->wgtfac_c = array->data;
-    s->__wgtfac_c_Cell_range_0 = (int32_t)array->origin[0];
-    s->__wgtfac_c_K_range_0 = (int32_t)array->origin[1];
-    s->__wgtfac_c_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 11); /* ddqz_z_half */
-    s->ddqz_z_half = array->data;
-    s->__ddqz_z_half_Cell_range_0 = (int32_t)array->origin[0];
-    s->__ddqz_z_half_K_range_0 = (int32_t)array->origin[1];
-    s->__ddqz_z_half_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 12); /* area */
-    s->area = array->data;
-    s->__area_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 13); /* geofac_n2s */
-    s->geofac_n2s = array->data;
-    s->__geofac_n2s_C2E2CO_stride = (int32_t)array->strides[1];
-    s->__geofac_n2s_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 14); /* owner_mask */
-    s->owner_mask = array->data;
-    s->__owner_mask_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 25); /* C2E */
-    s->gt_conn_C2E = array->data;
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 26); /* C2E2CO */
-    s->gt_conn_C2E2CO = array->data;
-    s->__gt_conn_C2E2CO_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 3));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -161,88 +156,67 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, contravariant_correction_at_cells_on_half_levels),
-     .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, contravariant_correction_at_cells_on_half_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vertical_wind_advective_tendency), .path = "vertical_wind_advective_tendency",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, vertical_wind_advective_tendency), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, contravariant_corrected_w_at_cells_on_model_levels),
-     .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, contravariant_corrected_w_at_cells_on_model_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vertical_cfl), .path = "vertical_cfl", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, vertical_cfl), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, w), .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, w), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, horizontal_advection_of_w_at_edges_on_half_levels),
-     .path = "horizontal_advection_of_w_at_edges_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, horizontal_advection_of_w_at_edges_on_half_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, contravariant_correction_at_edges_on_model_levels),
-     .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, contravariant_correction_at_edges_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(2, 9)})},
-    {GTS_MEMBER(arguments, coeff1_dwdz), .path = "coeff1_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, coeff1_dwdz), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, coeff2_dwdz), .path = "coeff2_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, coeff2_dwdz), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, e_bln_c_s), .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, e_bln_c_s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, wgtfac_c), .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wgtfac_c), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(3, 9)})},
-    {GTS_MEMBER(arguments, ddqz_z_half), .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ddqz_z_half), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, area), .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, area), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, geofac_n2s), .path = "geofac_n2s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_n2s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, owner_mask), .path = "owner_mask", .kind = GTS_FIELD, .dtype = GTS_BOOL, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, owner_mask), .dtype = GTS_BOOL,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, scalfac_exdiff), .path = "scalfac_exdiff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, scalfac_exdiff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, scalfac_exdiff)},
-    {GTS_MEMBER(arguments, cfl_w_limit), .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, cfl_w_limit)},
-    {GTS_MEMBER(arguments, dtime), .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, dtime)},
-    {.name = "skip_compute_predictor_vertical_advection", .path = "skip_compute_predictor_vertical_advection",
-     .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
-    {.name = "nflatlev", .path = "nflatlev", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){3}},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){18}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_NAMED(skip_compute_predictor_vertical_advection), .kind = GTS_STATIC, .dtype = GTS_BOOL,
+     .value = &(const bool){false}},
+    {GTS_NAMED(nflatlev), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
+    {GTS_NAMED(end_index_of_damping_layer), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E, "C2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_C2E2CO), .path = "C2E2CO", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Cell",
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E2CO, "C2E2CO"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .codomain = "Cell",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E2CO", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
@@ -256,71 +230,18 @@ static const char *const PARAMETERS[] = {"contravariant_correction_at_cells_on_h
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __area_Cell_range_0, int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0, \
-    int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0, \
-    int32_t __coeff2_dwdz_K_stride, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
-    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0, \
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0, \
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride, \
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, \
-    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride, \
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, int32_t __owner_mask_Cell_range_0, \
-    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride, \
-    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0, \
-    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, \
-    int32_t __w_K_stride, int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride, \
-    double cfl_w_limit, double dtime, int32_t gt_metrics_level, double scalfac_exdiff
-
-#define INIT_ARGUMENTS() \
-    s->__area_Cell_range_0, s->__coeff1_dwdz_Cell_range_0, s->__coeff1_dwdz_K_range_0, s->__coeff1_dwdz_K_stride, \
-    s->__coeff2_dwdz_Cell_range_0, s->__coeff2_dwdz_K_range_0, s->__coeff2_dwdz_K_stride, \
-    s->__contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0, \
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_range_0, \
-    s->__contravariant_corrected_w_at_cells_on_model_levels_K_stride, \
-    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
-    s->__contravariant_correction_at_cells_on_half_levels_K_range_0, \
-    s->__contravariant_correction_at_cells_on_half_levels_K_stride, \
-    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddqz_z_half_Cell_range_0, \
-    s->__ddqz_z_half_K_range_0, s->__ddqz_z_half_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, \
-    s->__geofac_n2s_C2E2CO_stride, s->__geofac_n2s_Cell_range_0, s->__gt_conn_C2E2CO_neighbor_stride, \
-    s->__gt_conn_C2E_neighbor_stride, s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride, s->__owner_mask_Cell_range_0, \
-    s->__vertical_cfl_Cell_range_0, s->__vertical_cfl_K_range_0, s->__vertical_cfl_K_stride, \
-    s->__vertical_wind_advective_tendency_Cell_range_0, s->__vertical_wind_advective_tendency_K_range_0, \
-    s->__vertical_wind_advective_tendency_K_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, \
-    s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, s->cfl_w_limit, s->dtime, \
-    self->metrics_level, s->scalfac_exdiff
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *area, double *coeff1_dwdz, double *coeff2_dwdz,
-    double *contravariant_corrected_w_at_cells_on_model_levels,
-    double *contravariant_correction_at_cells_on_half_levels, double *contravariant_correction_at_edges_on_model_levels,
-    double *ddqz_z_half, double *e_bln_c_s, double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E,
-    int32_t *gt_conn_C2E2CO, double *horizontal_advection_of_w_at_edges_on_half_levels, bool *owner_mask,
-    double *vertical_cfl, double *vertical_wind_advective_tendency, double *w, double *wgtfac_c, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -337,60 +258,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->area, s->coeff1_dwdz, s->coeff2_dwdz, s->contravariant_corrected_w_at_cells_on_model_levels,
-        s->contravariant_correction_at_cells_on_half_levels, s->contravariant_correction_at_edges_on_model_levels,
-        s->ddqz_z_half, s->e_bln_c_s, s->geofac_n2s, &self->compute_time, s->gt_conn_C2E, s->gt_conn_C2E2CO,
-        s->horizontal_advection_of_w_at_edges_on_half_levels, s->owner_mask, s->vertical_cfl,
-        s->vertical_wind_advective_tendency, s->w, s->wgtfac_c, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    difference |= gts_differ_samples(&s->gts_tables[1]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vertical_cfl, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(coeff1_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(coeff2_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wgtfac_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(area, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(owner_mask, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -399,13 +283,11 @@ GTS_EXPORT int compute_advection_in_predictor_f_call(gts_program *self, const ar
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->scalfac_exdiff = args->scalfac_exdiff;
-        s->cfl_w_limit = args->cfl_w_limit;
-        s->dtime = args->dtime;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -422,114 +304,42 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* contravariant_correction_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vertical_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* contravariant_corrected_w_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* vertical_cfl */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* w */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* coeff1_dwdz */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* coeff2_dwdz */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* wgtfac_c */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddqz_z_half */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* geofac_n2s */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* owner_mask */
-    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->dtime)); /* dtime */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* skip_compute_predictor_vertical_advection */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* nflatlev */
-    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_correction_at_cells_on_half_levels, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vertical_wind_advective_tendency, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_corrected_w_at_cells_on_model_levels, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vertical_cfl, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_w, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_horizontal_advection_of_w_at_edges_on_half_levels, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_correction_at_edges_on_model_levels, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_coeff1_dwdz, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_coeff2_dwdz, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_e_bln_c_s, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wgtfac_c, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ddqz_z_half, args[11]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_area, args[12]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_n2s, args[13]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_owner_mask, args[14]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_scalfac_exdiff, args[15], &s->scalfac_exdiff));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_cfl_w_limit, args[16], &s->cfl_w_limit));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_dtime, args[17], &s->dtime));
+    GTS_TRY(gts_convert_static(self, host, LEAF_skip_compute_predictor_vertical_advection, args[18]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_nflatlev, args[19]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_end_index_of_damping_layer, args[20]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[21]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[22]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[23]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[24]));
     if (gts_is_known_provider(self, 27, args[25]))
         return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_C2E));
-    void *const gt_conn_C2E2CO = host->connectivity(self, 26, args[25]); /* C2E2CO */
-    if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_C2E2CO));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E, args[25]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E2CO, args[25]));
     return host->remember_provider(self, args[25]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL compute_advection_in_predictor_f_fortran
+#define GTS_FORTRAN_BIND compute_advection_in_predictor_f_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void compute_advection_in_predictor_f_fortran(
-    gts_program *const *program, const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
-    const CFI_cdesc_t *vertical_wind_advective_tendency_,
-    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, const CFI_cdesc_t *vertical_cfl_,
-    const CFI_cdesc_t *w_, const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, const CFI_cdesc_t *coeff1_dwdz_,
-    const CFI_cdesc_t *coeff2_dwdz_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *wgtfac_c_,
-    const CFI_cdesc_t *ddqz_z_half_, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
-    const CFI_cdesc_t *owner_mask_, double scalfac_exdiff_, double cfl_w_limit_, double dtime_,
-    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2CO_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->scalfac_exdiff = scalfac_exdiff_;
-        s->cfl_w_limit = cfl_w_limit_;
-        s->dtime = dtime_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void compute_advection_in_predictor_f_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
-    const CFI_cdesc_t *vertical_wind_advective_tendency_,
-    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, const CFI_cdesc_t *vertical_cfl_,
-    const CFI_cdesc_t *w_, const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, const CFI_cdesc_t *coeff1_dwdz_,
-    const CFI_cdesc_t *coeff2_dwdz_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *wgtfac_c_,
-    const CFI_cdesc_t *ddqz_z_half_, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
-    const CFI_cdesc_t *owner_mask_, double scalfac_exdiff_, double cfl_w_limit_, double dtime_,
-    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2CO_, gts_bound_call **bound, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.scalfac_exdiff = scalfac_exdiff_;
-    args.cfl_w_limit = cfl_w_limit_;
-    args.dtime = dtime_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -563,4 +373,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d9aaa5124758f88ea0d6660feff2e04a88069bfc58f1dd650ec8d1594d3ac60a */
+/* gtstub: sha256 of the text above: 7e88701fcee93480f999b3755f38088d8137b23cc9979c024dbc42109714b558 */

@@ -9,42 +9,125 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_f_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(tangential_wind, 2, GTS_LAYOUT) GTS_ARRAY(tangential_wind_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(vn_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(contravariant_correction_at_edges_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_LAYOUT) GTS_ARRAY(vn, 2, GTS_LAYOUT) \
+    GTS_ARRAY(w, 2, GTS_LAYOUT) GTS_ARRAY(rbf_vec_coeff_e, 2, GTS_LAYOUT) GTS_ARRAY(wgtfac_e, 2, GTS_LAYOUT) \
+    GTS_ARRAY(ddxn_z_full, 2, GTS_LAYOUT) GTS_ARRAY(ddxt_z_full, 2, GTS_LAYOUT) GTS_ARRAY(wgtfacq_e, 2, GTS_LAYOUT) \
+    GTS_ARRAY(c_intp, 2, GTS_LAYOUT) GTS_ARRAY(inv_dual_edge_length, 1, GTS_LAYOUT) \
+    GTS_ARRAY(inv_primal_edge_length, 1, GTS_LAYOUT) GTS_ARRAY(tangent_orientation, 1, GTS_LAYOUT) \
+    GTS_STATIC(skip_compute_predictor_vertical_advection, bool) GTS_STATIC(nflatlev, int32_t) \
+    GTS_STATIC(horizontal_start, int32_t) GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) \
+    GTS_STATIC(vertical_end, int32_t) GTS_ARRAY(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_ARRAY(gt_conn_E2C2E, 2, GTS_SIZE | GTS_STRIDE) GTS_ARRAY(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE) \
+    GTS_ARRAY(gt_conn_V2C, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __c_intp_V2C_stride, GTS_OF(c_intp)->strides[1]) \
+    GTS_FROM(int32_t, __c_intp_Vertex_range_0, GTS_OF(c_intp)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_K_stride, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __ddxn_z_full_Edge_range_0, GTS_OF(ddxn_z_full)->origin[0]) \
+    GTS_FROM(int32_t, __ddxn_z_full_K_range_0, GTS_OF(ddxn_z_full)->origin[1]) \
+    GTS_FROM(int32_t, __ddxn_z_full_K_stride, GTS_OF(ddxn_z_full)->strides[1]) \
+    GTS_FROM(int32_t, __ddxt_z_full_Edge_range_0, GTS_OF(ddxt_z_full)->origin[0]) \
+    GTS_FROM(int32_t, __ddxt_z_full_K_range_0, GTS_OF(ddxt_z_full)->origin[1]) \
+    GTS_FROM(int32_t, __ddxt_z_full_K_stride, GTS_OF(ddxt_z_full)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2C2E_neighbor_stride, GTS_OF(gt_conn_E2C2E)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2C_neighbor_stride, GTS_OF(gt_conn_E2C)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_E2V_neighbor_stride, GTS_OF(gt_conn_E2V)->strides[1]) \
+    GTS_FROM(int32_t, __gt_conn_V2C_neighbor_stride, GTS_OF(gt_conn_V2C)->strides[1]) \
+    GTS_FROM(int32_t, __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __inv_dual_edge_length_Edge_range_0, GTS_OF(inv_dual_edge_length)->origin[0]) \
+    GTS_FROM(int32_t, __inv_primal_edge_length_Edge_range_0, GTS_OF(inv_primal_edge_length)->origin[0]) \
+    GTS_FROM(int32_t, __rbf_vec_coeff_e_E2C2E_stride, GTS_OF(rbf_vec_coeff_e)->strides[1]) \
+    GTS_FROM(int32_t, __rbf_vec_coeff_e_Edge_range_0, GTS_OF(rbf_vec_coeff_e)->origin[0]) \
+    GTS_FROM(int32_t, __tangent_orientation_Edge_range_0, GTS_OF(tangent_orientation)->origin[0]) \
+    GTS_FROM(int32_t, __tangential_wind_Edge_range_0, GTS_OF(tangential_wind)->origin[0]) \
+    GTS_FROM(int32_t, __tangential_wind_K_range_0, GTS_OF(tangential_wind)->origin[1]) \
+    GTS_FROM(int32_t, __tangential_wind_K_stride, GTS_OF(tangential_wind)->strides[1]) \
+    GTS_FROM(int32_t, __tangential_wind_on_half_levels_Edge_range_0, \
+        GTS_OF(tangential_wind_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __tangential_wind_on_half_levels_K_range_0, GTS_OF(tangential_wind_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __tangential_wind_on_half_levels_K_stride, GTS_OF(tangential_wind_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __vn_Edge_range_0, GTS_OF(vn)->origin[0]) \
+    GTS_FROM(int32_t, __vn_K_range_0, GTS_OF(vn)->origin[1]) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_FROM(int32_t, __vn_on_half_levels_Edge_range_0, GTS_OF(vn_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __vn_on_half_levels_K_range_0, GTS_OF(vn_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __vn_on_half_levels_K_stride, GTS_OF(vn_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __w_Cell_range_0, GTS_OF(w)->origin[0]) \
+    GTS_FROM(int32_t, __w_K_range_0, GTS_OF(w)->origin[1]) \
+    GTS_FROM(int32_t, __w_K_stride, GTS_OF(w)->strides[1]) \
+    GTS_FROM(int32_t, __wgtfac_e_Edge_range_0, GTS_OF(wgtfac_e)->origin[0]) \
+    GTS_FROM(int32_t, __wgtfac_e_K_range_0, GTS_OF(wgtfac_e)->origin[1]) \
+    GTS_FROM(int32_t, __wgtfac_e_K_stride, GTS_OF(wgtfac_e)->strides[1]) \
+    GTS_FROM(int32_t, __wgtfacq_e_Edge_range_0, GTS_OF(wgtfacq_e)->origin[0]) \
+    GTS_FROM(int32_t, __wgtfacq_e_K_range_0, GTS_OF(wgtfacq_e)->origin[1]) \
+    GTS_FROM(int32_t, __wgtfacq_e_K_stride, GTS_OF(wgtfacq_e)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, c_intp, GTS_OF(c_intp)->data) \
+    GTS_FROM(double *, contravariant_correction_at_edges_on_model_levels, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, ddxn_z_full, GTS_OF(ddxn_z_full)->data) \
+    GTS_FROM(double *, ddxt_z_full, GTS_OF(ddxt_z_full)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_E2C, GTS_OF(gt_conn_E2C)->data) \
+    GTS_FROM(int32_t *, gt_conn_E2C2E, GTS_OF(gt_conn_E2C2E)->data) \
+    GTS_FROM(int32_t *, gt_conn_E2V, GTS_OF(gt_conn_E2V)->data) \
+    GTS_FROM(int32_t *, gt_conn_V2C, GTS_OF(gt_conn_V2C)->data) \
+    GTS_FROM(double *, horizontal_advection_of_w_at_edges_on_half_levels, \
+        GTS_OF(horizontal_advection_of_w_at_edges_on_half_levels)->data) \
+    GTS_FROM(double *, horizontal_kinetic_energy_at_edges_on_model_levels, \
+        GTS_OF(horizontal_kinetic_energy_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, inv_dual_edge_length, GTS_OF(inv_dual_edge_length)->data) \
+    GTS_FROM(double *, inv_primal_edge_length, GTS_OF(inv_primal_edge_length)->data) \
+    GTS_FROM(double *, rbf_vec_coeff_e, GTS_OF(rbf_vec_coeff_e)->data) \
+    GTS_FROM(double *, tangent_orientation, GTS_OF(tangent_orientation)->data) \
+    GTS_FROM(double *, tangential_wind, GTS_OF(tangential_wind)->data) \
+    GTS_FROM(double *, tangential_wind_on_half_levels, GTS_OF(tangential_wind_on_half_levels)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, vn_on_half_levels, GTS_OF(vn_on_half_levels)->data) \
+    GTS_FROM(double *, w, GTS_OF(w)->data) \
+    GTS_FROM(double *, wgtfac_e, GTS_OF(wgtfac_e)->data) \
+    GTS_FROM(double *, wgtfacq_e, GTS_OF(wgtfacq_e)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *c_intp, *contravariant_correction_at_edges_on_model_levels, *ddxn_z_full, *ddxt_z_full;
-    int32_t *gt_conn_E2C, *gt_conn_E2C2E, *gt_conn_E2V, *gt_conn_V2C;
-    double *horizontal_advection_of_w_at_edges_on_half_levels, *horizontal_kinetic_energy_at_edges_on_model_levels,
-        *inv_dual_edge_length, *inv_primal_edge_length, *rbf_vec_coeff_e, *tangent_orientation, *tangential_wind,
-        *tangential_wind_on_half_levels, *vn, *vn_on_half_levels, *w, *wgtfac_e, *wgtfacq_e;
-    int32_t __c_intp_V2C_stride, __c_intp_Vertex_range_0,
-        __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        __contravariant_correction_at_edges_on_model_levels_K_range_0,
-        __contravariant_correction_at_edges_on_model_levels_K_stride, __ddxn_z_full_Edge_range_0,
-        __ddxn_z_full_K_range_0, __ddxn_z_full_K_stride, __ddxt_z_full_Edge_range_0, __ddxt_z_full_K_range_0,
-        __ddxt_z_full_K_stride, __gt_conn_E2C2E_neighbor_stride, __gt_conn_E2C_neighbor_stride,
-        __gt_conn_E2V_neighbor_stride, __gt_conn_V2C_neighbor_stride,
-        __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
-        __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
-        __horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
-        __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
-        __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
-        __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, __inv_dual_edge_length_Edge_range_0,
-        __inv_primal_edge_length_Edge_range_0, __rbf_vec_coeff_e_E2C2E_stride, __rbf_vec_coeff_e_Edge_range_0,
-        __tangent_orientation_Edge_range_0, __tangential_wind_Edge_range_0, __tangential_wind_K_range_0,
-        __tangential_wind_K_stride, __tangential_wind_on_half_levels_Edge_range_0,
-        __tangential_wind_on_half_levels_K_range_0, __tangential_wind_on_half_levels_K_stride, __vn_Edge_range_0,
-        __vn_K_range_0, __vn_K_stride, __vn_on_half_levels_Edge_range_0, __vn_on_half_levels_K_range_0,
-        __vn_on_half_levels_K_stride, __w_Cell_range_0, __w_K_range_0, __w_K_stride, __wgtfac_e_Edge_range_0,
-        __wgtfac_e_K_range_0, __wgtfac_e_K_stride, __wgtfacq_e_Edge_range_0, __wgtfacq_e_K_range_0,
-        __wgtfacq_e_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[4]; /* elements that each call from C or Fortran compares */
 };
 
@@ -52,123 +135,19 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* E2C: indices of w */
-    {.table = 23, .leaf = 7, .axis = 0, .columns = 0x3},
-    /* E2C2E: indices of vn */
-    {.table = 24, .leaf = 6, .axis = 0, .columns = 0xf},
-    /* E2V: indices of a temporary */
-    {.table = 25, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
-    /* V2C: indices of w */
-    {.table = 26, .leaf = 7, .axis = 0, .columns = 0x3f},
+    {.table = LEAF_gt_conn_E2C, .leaf = LEAF_w, .last = 26, .columns = 0x3},
+    {.table = LEAF_gt_conn_E2C2E, .leaf = LEAF_vn, .last = 26, .columns = 0xf},
+    {.table = LEAF_gt_conn_E2V, .leaf = GTS_TEMPORARY, .last = 26, .size = 9, .columns = 0x3},
+    {.table = LEAF_gt_conn_V2C, .leaf = LEAF_w, .last = 8, .columns = 0x3f},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[3], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* tangential_wind */
-    s->tangential_wind = array->data;
-    s->__tangential_wind_Edge_range_0 = (int32_t)array->origin[0];
-    s->__tangential_wind_K_range_0 = (int32_t)array->origin[1];
-    s->__tangential_wind_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* tangential_wind_on_half_levels */
-    s->tangential_wind_on_half_levels = array->data;
-    s->__tangential_wind_on_half_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__tangential_wind_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__tangential_wind_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 2); /* vn_on_half_levels */
-    s->vn_on_half_levels = array->data;
-    s->__vn_on_half_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 3); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    s->horizontal_kinetic_energy_at_edges_on_model_levels = array->data;
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 4); /* contravariant_correction_at_edges_on_model_levels */
-    s->contravariant_correction_at_edges_on_model_levels = array->data;
-    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_correction_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_correction_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 5); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    s->horizontal_advection_of_w_at_edges_on_half_levels = array->data;
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* vn */
-    s->vn = array->data;
-    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
-    s->__vn_K_range_0 = (int32_t)array->origin[1];
-    s->__vn_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 7); /* w */
-    s->w = array->data;
-    s->__w_Cell_range_0 = (int32_t)array->origin[0];
-    s->__w_K_range_0 = (int32_t)array->origin[1];
-    s->__w_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 8); /* rbf_vec_coeff_e */
-    s->rbf_vec_coeff_e = array->data;
-    s->__rbf_vec_coeff_e_E2C2E_stride = (int32_t)array->strides[1];
-    s->__rbf_vec_coeff_e_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 9); /* wgtfac_e */
-    s->wgtfac_e = array->data;
-    s->__wgtfac_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__wgtfac_e_K_range_0 = (int32_t)array->origin[1];
-    s->__wgtfac_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 10); /* ddxn_z_full */
-    s->ddxn_z_full = array->data;
-    s->__ddxn_z_full_Edge_range_0 = (int32_t)array->origin[0];
-    s->__ddxn_z_full_K_range_0 = (int32_t)array->origin[1];
-    s->__ddxn_z_full_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 11); /* ddxt_z_full */
-    s->ddxt_z_full = array->data;
-    s->__ddxt_z_full_Edge_range_0 = (int32_t)array->origin[0];
-    s->__ddxt_z_full_K_range_0 = (int32_t)array->origin[1];
-    s->__ddxt_z_full_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 12); /* wgtfacq_e */
-    s->wgtfacq_e = array->data;
-    s->__wgtfacq_e_Edge_range_0 = (int32_t)array->origin[0];
-    s->__wgtfacq_e_K_range_0 = (int32_t)array->origin[1];
-    s->__wgtfacq_e_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 13); /* c_intp */
-    s->c_intp = array->data;
-    s->__c_intp_V2C_stride = (int32_t)array->strides[1];
-    s->__c_intp_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 14); /* inv_dual_edge_length */
-    s->inv_dual_edge_length = array->data;
-    s->__inv_dual_edge_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 15); /* inv_primal_edge_length */
-    s->inv_primal_edge_length = array->data;
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 16); /* tangent_orientation */
-    s->tangent_orientation = array->data;
-    s->__tangent_orientation_Edge_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 23); /* E2C */
-    s->gt_conn_E2C = array->data;
-    s->__gt_conn_E2C_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 24); /* E2C2E */
-    s->gt_conn_E2C2E = array->data;
-    s->__gt_conn_E2C2E_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 25); /* E2V */
-    s->gt_conn_E2V = array->data;
-    s->__gt_conn_E2V_neighbor_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 26); /* V2C */
-    s->gt_conn_V2C = array->data;
-    s->__gt_conn_V2C_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 4));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -176,94 +155,71 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, tangential_wind), .path = "tangential_wind", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, tangential_wind), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, tangential_wind_on_half_levels), .path = "tangential_wind_on_half_levels", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, tangential_wind_on_half_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vn_on_half_levels), .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, vn_on_half_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, horizontal_kinetic_energy_at_edges_on_model_levels),
-     .path = "horizontal_kinetic_energy_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, horizontal_kinetic_energy_at_edges_on_model_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, contravariant_correction_at_edges_on_model_levels),
-     .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, contravariant_correction_at_edges_on_model_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(2, 9)})},
-    {GTS_MEMBER(arguments, horizontal_advection_of_w_at_edges_on_half_levels),
-     .path = "horizontal_advection_of_w_at_edges_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, horizontal_advection_of_w_at_edges_on_half_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, w), .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, w), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, rbf_vec_coeff_e), .path = "rbf_vec_coeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, rbf_vec_coeff_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "E2C2E", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, wgtfac_e), .path = "wgtfac_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wgtfac_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, ddxn_z_full), .path = "ddxn_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ddxn_z_full), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(2, 9)})},
-    {GTS_MEMBER(arguments, ddxt_z_full), .path = "ddxt_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ddxt_z_full), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(2, 9)})},
-    {GTS_MEMBER(arguments, wgtfacq_e), .path = "wgtfacq_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wgtfacq_e), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(7, 9)})},
-    {GTS_MEMBER(arguments, c_intp), .path = "c_intp", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, c_intp), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 8)},
               {.dim = "V2C", .fixed = GTS_SIZE, .size = 6, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, inv_dual_edge_length), .path = "inv_dual_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_dual_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {GTS_MEMBER(arguments, tangent_orientation), .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, tangent_orientation), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 26)})},
-    {.name = "skip_compute_predictor_vertical_advection", .path = "skip_compute_predictor_vertical_advection",
-     .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
-    {.name = "nflatlev", .path = "nflatlev", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){27}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){11}},
-    {GTS_MEMBER(arguments, gt_conn_E2C), .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Cell",
+    {GTS_NAMED(skip_compute_predictor_vertical_advection), .kind = GTS_STATIC, .dtype = GTS_BOOL,
+     .value = &(const bool){false}},
+    {GTS_NAMED(nflatlev), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){27}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){11}},
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C, "E2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2C2E), .path = "E2C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Edge",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2C2E, "E2C2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2V), .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Vertex",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2V, "E2V"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 26)},
               {.dim = "E2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_V2C), .path = "V2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Cell",
+    {GTS_MEMBER_AT(arguments, gt_conn_V2C, "V2C"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Cell",
      GTS_AXES({.dim = "Vertex", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 8)},
               {.dim = "V2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 6, .slots = GTS_STRIDE})},
 };
@@ -277,74 +233,18 @@ static const char *const PARAMETERS[] = {"tangential_wind", "tangential_wind_on_
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0, \
-    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0, \
-    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride, \
-    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, \
-    int32_t __gt_conn_V2C_neighbor_stride, int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
-    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, \
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
-    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, \
-    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __inv_primal_edge_length_Edge_range_0, \
-    int32_t __rbf_vec_coeff_e_E2C2E_stride, int32_t __rbf_vec_coeff_e_Edge_range_0, \
-    int32_t __tangent_orientation_Edge_range_0, int32_t __tangential_wind_Edge_range_0, \
-    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, \
-    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0, \
-    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, \
-    int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0, \
-    int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride, \
-    int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride, \
-    int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride, \
-    int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__c_intp_V2C_stride, s->__c_intp_Vertex_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__ddxn_z_full_Edge_range_0, \
-    s->__ddxn_z_full_K_range_0, s->__ddxn_z_full_K_stride, s->__ddxt_z_full_Edge_range_0, s->__ddxt_z_full_K_range_0, \
-    s->__ddxt_z_full_K_stride, s->__gt_conn_E2C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, \
-    s->__gt_conn_E2V_neighbor_stride, s->__gt_conn_V2C_neighbor_stride, \
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0, \
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_range_0, \
-    s->__horizontal_advection_of_w_at_edges_on_half_levels_K_stride, \
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0, \
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0, \
-    s->__horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, s->__inv_dual_edge_length_Edge_range_0, \
-    s->__inv_primal_edge_length_Edge_range_0, s->__rbf_vec_coeff_e_E2C2E_stride, s->__rbf_vec_coeff_e_Edge_range_0, \
-    s->__tangent_orientation_Edge_range_0, s->__tangential_wind_Edge_range_0, s->__tangential_wind_K_range_0, \
-    s->__tangential_wind_K_stride, s->__tangential_wind_on_half_levels_Edge_range_0, \
-    s->__tangential_wind_on_half_levels_K_range_0, s->__tangential_wind_on_half_levels_K_stride, s->__vn_Edge_range_0, \
-    s->__vn_K_range_0, s->__vn_K_stride, s->__vn_on_half_levels_Edge_range_0, s->__vn_on_half_levels_K_range_0, \
-    s->__vn_on_half_levels_K_stride, s->__w_Cell_range_0, s->__w_K_range_0, s->__w_K_stride, \
-    s->__wgtfac_e_Edge_range_0, s->__wgtfac_e_K_range_0, s->__wgtfac_e_K_stride, s->__wgtfacq_e_Edge_range_0, \
-    s->__wgtfacq_e_K_range_0, s->__wgtfacq_e_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *c_intp, double *contravariant_correction_at_edges_on_model_levels, double *ddxn_z_full,
-    double *ddxt_z_full, double *gt_compute_time, int32_t *gt_conn_E2C, int32_t *gt_conn_E2C2E, int32_t *gt_conn_E2V,
-    int32_t *gt_conn_V2C, double *horizontal_advection_of_w_at_edges_on_half_levels,
-    double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_dual_edge_length,
-    double *inv_primal_edge_length, double *rbf_vec_coeff_e, double *tangent_orientation, double *tangential_wind,
-    double *tangential_wind_on_half_levels, double *vn, double *vn_on_half_levels, double *w, double *wgtfac_e,
-    double *wgtfacq_e, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -361,67 +261,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->c_intp, s->contravariant_correction_at_edges_on_model_levels, s->ddxn_z_full, s->ddxt_z_full,
-        &self->compute_time, s->gt_conn_E2C, s->gt_conn_E2C2E, s->gt_conn_E2V, s->gt_conn_V2C,
-        s->horizontal_advection_of_w_at_edges_on_half_levels, s->horizontal_kinetic_energy_at_edges_on_model_levels,
-        s->inv_dual_edge_length, s->inv_primal_edge_length, s->rbf_vec_coeff_e, s->tangent_orientation,
-        s->tangential_wind, s->tangential_wind_on_half_levels, s->vn, s->vn_on_half_levels, s->w, s->wgtfac_e,
-        s->wgtfacq_e, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    difference |= gts_differ_samples(&s->gts_tables[1]);
-    difference |= gts_differ_samples(&s->gts_tables[2]);
-    difference |= gts_differ_samples(&s->gts_tables[3]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(tangential_wind_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(rbf_vec_coeff_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wgtfac_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(ddxn_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(ddxt_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wgtfacq_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(c_intp, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2C2E, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_V2C, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -430,7 +286,7 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *self, co
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -447,114 +303,42 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* tangential_wind */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangential_wind_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vn_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* w */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* rbf_vec_coeff_e */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* wgtfac_e */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* ddxn_z_full */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddxt_z_full */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* wgtfacq_e */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* c_intp */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_dual_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* tangent_orientation */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* skip_compute_predictor_vertical_advection */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* nflatlev */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_tangential_wind, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_tangential_wind_on_half_levels, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn_on_half_levels, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_horizontal_kinetic_energy_at_edges_on_model_levels, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_correction_at_edges_on_model_levels, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_horizontal_advection_of_w_at_edges_on_half_levels, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_w, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_rbf_vec_coeff_e, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wgtfac_e, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ddxn_z_full, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ddxt_z_full, args[11]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wgtfacq_e, args[12]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_c_intp, args[13]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_dual_edge_length, args[14]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_primal_edge_length, args[15]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_tangent_orientation, args[16]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_skip_compute_predictor_vertical_advection, args[17]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_nflatlev, args[18]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[19]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[20]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[21]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[22]));
     if (gts_is_known_provider(self, 27, args[23]))
         return 0;
-    void *const gt_conn_E2C = host->connectivity(self, 23, args[23]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C));
-    void *const gt_conn_E2C2E = host->connectivity(self, 24, args[23]); /* E2C2E */
-    if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 24, gt_conn_E2C2E));
-    void *const gt_conn_E2V = host->connectivity(self, 25, args[23]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_E2V));
-    void *const gt_conn_V2C = host->connectivity(self, 26, args[23]); /* V2C */
-    if (GTS_UNLIKELY(gt_conn_V2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_V2C));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C, args[23]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2C2E, args[23]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2V, args[23]));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_V2C, args[23]));
     return host->remember_provider(self, args[23]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL compute_diagnostics_from_normal_wind_f_fortran
+#define GTS_FORTRAN_BIND compute_diagnostics_from_normal_wind_f_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran(
-    gts_program *const *program, const CFI_cdesc_t *tangential_wind_,
-    const CFI_cdesc_t *tangential_wind_on_half_levels_, const CFI_cdesc_t *vn_on_half_levels_,
-    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_,
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *w_, const CFI_cdesc_t *rbf_vec_coeff_e_, const CFI_cdesc_t *wgtfac_e_,
-    const CFI_cdesc_t *ddxn_z_full_, const CFI_cdesc_t *ddxt_z_full_, const CFI_cdesc_t *wgtfacq_e_,
-    const CFI_cdesc_t *c_intp_, const CFI_cdesc_t *inv_dual_edge_length_, const CFI_cdesc_t *inv_primal_edge_length_,
-    const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *gt_conn_E2C_, const CFI_cdesc_t *gt_conn_E2C2E_,
-    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2C_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *tangential_wind_,
-    const CFI_cdesc_t *tangential_wind_on_half_levels_, const CFI_cdesc_t *vn_on_half_levels_,
-    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_,
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, const CFI_cdesc_t *vn_,
-    const CFI_cdesc_t *w_, const CFI_cdesc_t *rbf_vec_coeff_e_, const CFI_cdesc_t *wgtfac_e_,
-    const CFI_cdesc_t *ddxn_z_full_, const CFI_cdesc_t *ddxt_z_full_, const CFI_cdesc_t *wgtfacq_e_,
-    const CFI_cdesc_t *c_intp_, const CFI_cdesc_t *inv_dual_edge_length_, const CFI_cdesc_t *inv_primal_edge_length_,
-    const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *gt_conn_E2C_, const CFI_cdesc_t *gt_conn_E2C2E_,
-    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2C_, gts_bound_call **bound, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -588,4 +372,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d99ead61d09d6f3ca6925842f5ce32c241987b5f335d51c5a984fd4e58f2c885 */
+/* gtstub: sha256 of the text above: 3b29d423b12120179481dbb034320bcb8e547fdd339ebb62774304dc6aa6c232 */

@@ -9,19 +9,41 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct copy_field_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(old_f, 2, GTS_LAYOUT) GTS_ARRAY(new_f, 2, GTS_START | GTS_STOP | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __new_f_Cell_range_0, GTS_OF(new_f)->origin[0]) \
+    GTS_FROM(int32_t, __new_f_Cell_range_1, gts_stop(GTS_OF(new_f), 0)) \
+    GTS_FROM(int32_t, __new_f_K_range_0, GTS_OF(new_f)->origin[1]) \
+    GTS_FROM(int32_t, __new_f_K_range_1, gts_stop(GTS_OF(new_f), 1)) \
+    GTS_FROM(int32_t, __new_f_K_stride, GTS_OF(new_f)->strides[1]) \
+    GTS_FROM(int32_t, __old_f_Cell_range_0, GTS_OF(old_f)->origin[0]) \
+    GTS_FROM(int32_t, __old_f_K_range_0, GTS_OF(old_f)->origin[1]) \
+    GTS_FROM(int32_t, __old_f_K_stride, GTS_OF(old_f)->strides[1]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(double *, new_f, GTS_OF(new_f)->data) \
+    GTS_FROM(double *, old_f, GTS_OF(old_f)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *new_f, *old_f;
-    int32_t __new_f_Cell_range_0, __new_f_Cell_range_1, __new_f_K_range_0, __new_f_K_range_1, __new_f_K_stride,
-        __old_f_Cell_range_0, __old_f_K_range_0, __old_f_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
 };
 
@@ -29,16 +51,14 @@ struct slots {
 
 /* Axes of which a call uses the same indices. */
 static const gts_use USES[] = {
-    /* Cell of old_f */
-    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 0}}},
-    /* K of old_f */
-    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 1}}},
+    GTS_USE({LEAF_old_f, 0}),
+    GTS_USE({LEAF_old_f, 1}),
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const s = self->slots;
+    struct slots *const s = self->slots;
     const int64_t __new_f_Cell_range_0_ = s->__new_f_Cell_range_0;
     const int64_t __new_f_Cell_range_1_ = s->__new_f_Cell_range_1;
     const int64_t __new_f_K_range_0_ = s->__new_f_K_range_0;
@@ -55,20 +75,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* old_f */
-    s->old_f = array->data;
-    s->__old_f_Cell_range_0 = (int32_t)array->origin[0];
-    s->__old_f_K_range_0 = (int32_t)array->origin[1];
-    s->__old_f_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* new_f */
-    s->new_f = array->data;
-    s->__new_f_Cell_range_0 = (int32_t)array->origin[0];
-    s->__new_f_Cell_range_1 = (int32_t)gts_stop(array, 0);
-    s->__new_f_K_range_0 = (int32_t)array->origin[1];
-    s->__new_f_K_range_1 = (int32_t)gts_stop(array, 1);
-    s->__new_f_K_stride = (int32_t)array->strides[1];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
@@ -78,11 +85,10 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, old_f), .path = "old_f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, old_f), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, new_f), .path = "new_f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, new_f), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START | GTS_STOP},
               {.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
@@ -91,28 +97,18 @@ static const char *const PARAMETERS[] = {"old_f", "new_f"};
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __new_f_Cell_range_0, int32_t __new_f_Cell_range_1, int32_t __new_f_K_range_0, int32_t __new_f_K_range_1, \
-    int32_t __new_f_K_stride, int32_t __old_f_Cell_range_0, int32_t __old_f_K_range_0, int32_t __old_f_K_stride, \
-    int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__new_f_Cell_range_0, s->__new_f_Cell_range_1, s->__new_f_K_range_0, s->__new_f_K_range_1, s->__new_f_K_stride, \
-    s->__old_f_Cell_range_0, s->__old_f_K_range_0, s->__old_f_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *gt_compute_time, double *new_f, double *old_f, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -129,27 +125,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, &self->compute_time, s->new_f, s->old_f, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(old_f, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(new_f, 2, GTS_START | GTS_STOP | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -157,7 +144,8 @@ GTS_EXPORT int copy_field_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -174,58 +162,15 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* old_f */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* new_f */
+    GTS_TRY(gts_convert_field(self, host, LEAF_old_f, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_new_f, args[1]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL copy_field_fortran
+#define GTS_FORTRAN_BIND copy_field_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void copy_field_fortran(
-    gts_program *const *program, const CFI_cdesc_t *old_f_, const CFI_cdesc_t *new_f_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void copy_field_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *old_f_, const CFI_cdesc_t *new_f_, gts_bound_call **bound,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -257,4 +202,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1bd2a30822f5ee5d9cfc3790825990fba9a641933360de6953d91827b177652d */
+/* gtstub: sha256 of the text above: 0d95f6debba0aa7ee9c5b14e2d264d08c2dc8186f48dfeff9652fb875ac71490 */

@@ -9,22 +9,64 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_diffusion_local_fields_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_SCALAR(k4, double) GTS_SCALAR(dyn_substeps, double) GTS_SCALAR(hdiff_smag_fac, double) \
+    GTS_SCALAR(hdiff_smag_fac2, double) GTS_SCALAR(hdiff_smag_fac3, double) GTS_SCALAR(hdiff_smag_fac4, double) \
+    GTS_SCALAR(hdiff_smag_z, double) GTS_SCALAR(hdiff_smag_z2, double) GTS_SCALAR(hdiff_smag_z3, double) \
+    GTS_SCALAR(hdiff_smag_z4, double) GTS_ARRAY(vect_a, 1, GTS_LAYOUT) \
+    GTS_ARRAY(diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
+    GTS_ARRAY(smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
+    GTS_ARRAY(enh_smag_fac, 1, GTS_START | GTS_STOP | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_range_0, GTS_OF(diff_multfac_vn)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_range_1, gts_stop(GTS_OF(diff_multfac_vn), 0)) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_stride, GTS_OF(diff_multfac_vn)->strides[0]) \
+    GTS_FROM(int32_t, __enh_smag_fac_K_range_0, GTS_OF(enh_smag_fac)->origin[0]) \
+    GTS_FROM(int32_t, __enh_smag_fac_K_range_1, gts_stop(GTS_OF(enh_smag_fac), 0)) \
+    GTS_FROM(int32_t, __enh_smag_fac_K_stride, GTS_OF(enh_smag_fac)->strides[0]) \
+    GTS_FROM(int32_t, __smag_limit_K_range_0, GTS_OF(smag_limit)->origin[0]) \
+    GTS_FROM(int32_t, __smag_limit_K_range_1, gts_stop(GTS_OF(smag_limit), 0)) \
+    GTS_FROM(int32_t, __smag_limit_K_stride, GTS_OF(smag_limit)->strides[0]) \
+    GTS_FROM(int32_t, __vect_a_K_range_0, GTS_OF(vect_a)->origin[0]) \
+    GTS_FROM(int32_t, __vect_a_K_stride, GTS_OF(vect_a)->strides[0]) \
+    GTS_IS(double, dyn_substeps, s->dyn_substeps) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(double, hdiff_smag_fac, s->hdiff_smag_fac) \
+    GTS_IS(double, hdiff_smag_fac2, s->hdiff_smag_fac2) \
+    GTS_IS(double, hdiff_smag_fac3, s->hdiff_smag_fac3) \
+    GTS_IS(double, hdiff_smag_fac4, s->hdiff_smag_fac4) \
+    GTS_IS(double, hdiff_smag_z, s->hdiff_smag_z) \
+    GTS_IS(double, hdiff_smag_z2, s->hdiff_smag_z2) \
+    GTS_IS(double, hdiff_smag_z3, s->hdiff_smag_z3) \
+    GTS_IS(double, hdiff_smag_z4, s->hdiff_smag_z4) \
+    GTS_IS(double, k4, s->k4)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, diff_multfac_vn, GTS_OF(diff_multfac_vn)->data) \
+    GTS_FROM(double *, enh_smag_fac, GTS_OF(enh_smag_fac)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(double *, smag_limit, GTS_OF(smag_limit)->data) \
+    GTS_FROM(double *, vect_a, GTS_OF(vect_a)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *diff_multfac_vn, *enh_smag_fac, *smag_limit, *vect_a;
-    int32_t __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_range_1, __diff_multfac_vn_K_stride,
-        __enh_smag_fac_K_range_0, __enh_smag_fac_K_range_1, __enh_smag_fac_K_stride, __smag_limit_K_range_0,
-        __smag_limit_K_range_1, __smag_limit_K_stride, __vect_a_K_range_0, __vect_a_K_stride;
     double dyn_substeps, hdiff_smag_fac, hdiff_smag_fac2, hdiff_smag_fac3, hdiff_smag_fac4, hdiff_smag_z, hdiff_smag_z2,
         hdiff_smag_z3, hdiff_smag_z4, k4;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_indices gts_common[1]; /* the indices that the arrays of each of USES have in common */
 };
 
@@ -32,14 +74,13 @@ struct slots {
 
 /* Axes of which a call uses the same indices. */
 static const gts_use USES[] = {
-    /* K of vect_a */
-    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{10, 0}}},
+    GTS_USE({LEAF_vect_a, 0}),
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const s = self->slots;
+    struct slots *const s = self->slots;
     const int64_t __enh_smag_fac_K_range_0_ = s->__enh_smag_fac_K_range_0;
     const int64_t __enh_smag_fac_K_range_1_ = s->__enh_smag_fac_K_range_1;
 
@@ -54,27 +95,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 10); /* vect_a */
-    s->vect_a = array->data;
-    s->__vect_a_K_range_0 = (int32_t)array->origin[0];
-    s->__vect_a_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 11); /* diff_multfac_vn */
-    s->diff_multfac_vn = array->data;
-    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_vn_K_range_1 = (int32_t)gts_stop(array, 0);
-    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 12); /* smag_limit */
-    s->smag_limit = array->data;
-    s->__smag_limit_K_range_0 = (int32_t)array->origin[0];
-    s->__smag_limit_K_range_1 = (int32_t)gts_stop(array, 0);
-    s->__smag_limit_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 13); /* enh_smag_fac */
-    s->enh_smag_fac = array->data;
-    s->__enh_smag_fac_K_range_0 = (int32_t)array->origin[0];
-    s->__enh_smag_fac_K_range_1 = (int32_t)gts_stop(array, 0);
-    s->__enh_smag_fac_K_stride = (int32_t)array->strides[0];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
@@ -84,36 +105,31 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, k4), .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, k4)},
-    {GTS_MEMBER(arguments, dyn_substeps), .path = "dyn_substeps", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, k4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, k4)},
+    {GTS_MEMBER(arguments, dyn_substeps), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, dyn_substeps)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac), .path = "hdiff_smag_fac", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_fac), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_fac)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac2), .path = "hdiff_smag_fac2", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_fac2), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_fac2)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac3), .path = "hdiff_smag_fac3", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_fac3), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_fac3)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac4), .path = "hdiff_smag_fac4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_fac4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_fac4)},
-    {GTS_MEMBER(arguments, hdiff_smag_z), .path = "hdiff_smag_z", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_z), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_z)},
-    {GTS_MEMBER(arguments, hdiff_smag_z2), .path = "hdiff_smag_z2", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_z2), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_z2)},
-    {GTS_MEMBER(arguments, hdiff_smag_z3), .path = "hdiff_smag_z3", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_z3), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_z3)},
-    {GTS_MEMBER(arguments, hdiff_smag_z4), .path = "hdiff_smag_z4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, hdiff_smag_z4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_smag_z4)},
-    {GTS_MEMBER(arguments, vect_a), .path = "vect_a", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, vect_a), .dtype = GTS_FLOAT64, GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, diff_multfac_vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, smag_limit), .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, smag_limit), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, enh_smag_fac), .path = "enh_smag_fac", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, enh_smag_fac), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
 
@@ -123,35 +139,18 @@ static const char *const PARAMETERS[] = {"k4", "dyn_substeps", "hdiff_smag_fac",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride, \
-    int32_t __enh_smag_fac_K_range_0, int32_t __enh_smag_fac_K_range_1, int32_t __enh_smag_fac_K_stride, \
-    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride, \
-    int32_t __vect_a_K_range_0, int32_t __vect_a_K_stride, double dyn_substeps, int32_t gt_metrics_level, \
-    double hdiff_smag_fac, double hdiff_smag_fac2, double hdiff_smag_fac3, double hdiff_smag_fac4, \
-    double hdiff_smag_z, double hdiff_smag_z2, double hdiff_smag_z3, double hdiff_smag_z4, double k4
-
-#define INIT_ARGUMENTS() \
-    s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, \
-    s->__enh_smag_fac_K_range_0, s->__enh_smag_fac_K_range_1, s->__enh_smag_fac_K_stride, s->__smag_limit_K_range_0, \
-    s->__smag_limit_K_range_1, s->__smag_limit_K_stride, s->__vect_a_K_range_0, s->__vect_a_K_stride, s->dyn_substeps, \
-    self->metrics_level, s->hdiff_smag_fac, s->hdiff_smag_fac2, s->hdiff_smag_fac3, s->hdiff_smag_fac4, \
-    s->hdiff_smag_z, s->hdiff_smag_z2, s->hdiff_smag_z3, s->hdiff_smag_z4, s->k4
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *diff_multfac_vn, double *enh_smag_fac, double *gt_compute_time, double *smag_limit, double *vect_a,
-    INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -168,30 +167,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_vn, s->enh_smag_fac, &self->compute_time, s->smag_limit, s->vect_a,
-        INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(vect_a, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
-    GTS_EACH(smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
-    GTS_EACH(enh_smag_fac, 1, GTS_START | GTS_STOP | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -199,20 +186,12 @@ GTS_EXPORT int init_diffusion_local_fields_call(gts_program *self, const argumen
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->k4 = args->k4;
-        s->dyn_substeps = args->dyn_substeps;
-        s->hdiff_smag_fac = args->hdiff_smag_fac;
-        s->hdiff_smag_fac2 = args->hdiff_smag_fac2;
-        s->hdiff_smag_fac3 = args->hdiff_smag_fac3;
-        s->hdiff_smag_fac4 = args->hdiff_smag_fac4;
-        s->hdiff_smag_z = args->hdiff_smag_z;
-        s->hdiff_smag_z2 = args->hdiff_smag_z2;
-        s->hdiff_smag_z3 = args->hdiff_smag_z3;
-        s->hdiff_smag_z4 = args->hdiff_smag_z4;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -229,97 +208,27 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->dyn_substeps)); /* dyn_substeps */
-    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->hdiff_smag_fac)); /* hdiff_smag_fac */
-    GTS_TRY(gts_convert_scalar(self, host, 3, args[3], &s->hdiff_smag_fac2)); /* hdiff_smag_fac2 */
-    GTS_TRY(gts_convert_scalar(self, host, 4, args[4], &s->hdiff_smag_fac3)); /* hdiff_smag_fac3 */
-    GTS_TRY(gts_convert_scalar(self, host, 5, args[5], &s->hdiff_smag_fac4)); /* hdiff_smag_fac4 */
-    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->hdiff_smag_z)); /* hdiff_smag_z */
-    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->hdiff_smag_z2)); /* hdiff_smag_z2 */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->hdiff_smag_z3)); /* hdiff_smag_z3 */
-    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->hdiff_smag_z4)); /* hdiff_smag_z4 */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vect_a */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* smag_limit */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* enh_smag_fac */
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_k4, args[0], &s->k4));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_dyn_substeps, args[1], &s->dyn_substeps));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_fac, args[2], &s->hdiff_smag_fac));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_fac2, args[3], &s->hdiff_smag_fac2));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_fac3, args[4], &s->hdiff_smag_fac3));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_fac4, args[5], &s->hdiff_smag_fac4));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_z, args[6], &s->hdiff_smag_z));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_z2, args[7], &s->hdiff_smag_z2));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_z3, args[8], &s->hdiff_smag_z3));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_smag_z4, args[9], &s->hdiff_smag_z4));
+    GTS_TRY(gts_convert_field(self, host, LEAF_vect_a, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_vn, args[11]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_smag_limit, args[12]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_enh_smag_fac, args[13]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL init_diffusion_local_fields_fortran
+#define GTS_FORTRAN_BIND init_diffusion_local_fields_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void init_diffusion_local_fields_fortran(
-    gts_program *const *program, double k4_, double dyn_substeps_, double hdiff_smag_fac_, double hdiff_smag_fac2_,
-    double hdiff_smag_fac3_, double hdiff_smag_fac4_, double hdiff_smag_z_, double hdiff_smag_z2_,
-    double hdiff_smag_z3_, double hdiff_smag_z4_, const CFI_cdesc_t *vect_a_, const CFI_cdesc_t *diff_multfac_vn_,
-    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *enh_smag_fac_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->k4 = k4_;
-        s->dyn_substeps = dyn_substeps_;
-        s->hdiff_smag_fac = hdiff_smag_fac_;
-        s->hdiff_smag_fac2 = hdiff_smag_fac2_;
-        s->hdiff_smag_fac3 = hdiff_smag_fac3_;
-        s->hdiff_smag_fac4 = hdiff_smag_fac4_;
-        s->hdiff_smag_z = hdiff_smag_z_;
-        s->hdiff_smag_z2 = hdiff_smag_z2_;
-        s->hdiff_smag_z3 = hdiff_smag_z3_;
-        s->hdiff_smag_z4 = hdiff_smag_z4_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void init_diffusion_local_fields_fortran_bind(
-    gts_program *const *program, double k4_, double dyn_substeps_, double hdiff_smag_fac_, double hdiff_smag_fac2_,
-    double hdiff_smag_fac3_, double hdiff_smag_fac4_, double hdiff_smag_z_, double hdiff_smag_z2_,
-    double hdiff_smag_z3_, double hdiff_smag_z4_, const CFI_cdesc_t *vect_a_, const CFI_cdesc_t *diff_multfac_vn_,
-    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *enh_smag_fac_, gts_bound_call **bound, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.k4 = k4_;
-    args.dyn_substeps = dyn_substeps_;
-    args.hdiff_smag_fac = hdiff_smag_fac_;
-    args.hdiff_smag_fac2 = hdiff_smag_fac2_;
-    args.hdiff_smag_fac3 = hdiff_smag_fac3_;
-    args.hdiff_smag_fac4 = hdiff_smag_fac4_;
-    args.hdiff_smag_z = hdiff_smag_z_;
-    args.hdiff_smag_z2 = hdiff_smag_z2_;
-    args.hdiff_smag_z3 = hdiff_smag_z3_;
-    args.hdiff_smag_z4 = hdiff_smag_z4_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -351,4 +260,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d528693116105ad4d61800df33a0d65547987b16e6f0fd868923aa10a3a36386 */
+/* gtstub: sha256 of the text above: db3f0c82f1d643aa4941e37fa6a55bdcc1c71d5fb4be8f1e6d43bb59037104c3 */

@@ -9,35 +9,46 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(physical_heights, 1, GTS_LAYOUT) GTS_ARRAY(diff_multfac_n2w, 1, GTS_LAYOUT) \
+    GTS_STATIC(end_index_of_damping_layer, int32_t) GTS_STATIC(nshift, int32_t) GTS_STATIC(heights_nrd_shift, double) \
+    GTS_STATIC(heights_1, double) GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __diff_multfac_n2w_K_range_0, GTS_OF(diff_multfac_n2w)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_n2w_K_stride, GTS_OF(diff_multfac_n2w)->strides[0]) \
+    GTS_FROM(int32_t, __physical_heights_K_range_0, GTS_OF(physical_heights)->origin[0]) \
+    GTS_FROM(int32_t, __physical_heights_K_stride, GTS_OF(physical_heights)->strides[0]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, diff_multfac_n2w, GTS_OF(diff_multfac_n2w)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(double *, physical_heights, GTS_OF(physical_heights)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *diff_multfac_n2w, *physical_heights;
-    int32_t __diff_multfac_n2w_K_range_0, __diff_multfac_n2w_K_stride, __physical_heights_K_range_0,
-        __physical_heights_K_stride;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
 };
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* physical_heights */
-    s->physical_heights = array->data;
-    s->__physical_heights_K_range_0 = (int32_t)array->origin[0];
-    s->__physical_heights_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 1); /* diff_multfac_n2w */
-    s->diff_multfac_n2w = array->data;
-    s->__diff_multfac_n2w_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_n2w_K_stride = (int32_t)array->strides[0];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     self->has_new_array = false;
     return 0;
 }
@@ -45,23 +56,16 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, physical_heights), .path = "physical_heights", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, physical_heights), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 3)})},
-    {GTS_MEMBER(arguments, diff_multfac_n2w), .path = "diff_multfac_n2w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, diff_multfac_n2w), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 3)})},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){3}},
-    {.name = "nshift", .path = "nshift", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
-    {.name = "heights_nrd_shift", .path = "heights_nrd_shift", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
-     .value = &(const double){5254.558459}},
-    {.name = "heights_1", .path = "heights_1", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
-     .value = &(const double){16981.015906}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){1}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){4}},
+    {GTS_NAMED(end_index_of_damping_layer), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
+    {GTS_NAMED(nshift), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(heights_nrd_shift), .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .value = &(const double){5254.558459}},
+    {GTS_NAMED(heights_1), .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .value = &(const double){16981.015906}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){1}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){4}},
 };
 
 static const char *const PARAMETERS[] = {"physical_heights", "diff_multfac_n2w", "end_index_of_damping_layer", "nshift",
@@ -69,27 +73,18 @@ static const char *const PARAMETERS[] = {"physical_heights", "diff_multfac_n2w",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, int32_t __physical_heights_K_range_0, \
-    int32_t __physical_heights_K_stride, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__physical_heights_K_range_0, \
-    s->__physical_heights_K_stride, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *diff_multfac_n2w, double *gt_compute_time, double *physical_heights, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -106,27 +101,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_n2w, &self->compute_time, s->physical_heights, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(physical_heights, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(diff_multfac_n2w, 1, GTS_START | GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -134,7 +120,8 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, 
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -151,64 +138,21 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* physical_heights */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* diff_multfac_n2w */
-    GTS_TRY(gts_convert_static(self, host, 2, args[2])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 3, args[3])); /* nshift */
-    GTS_TRY(gts_convert_static(self, host, 4, args[4])); /* heights_nrd_shift */
-    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* heights_1 */
-    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_physical_heights, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_n2w, args[1]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_end_index_of_damping_layer, args[2]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_nshift, args[3]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_heights_nrd_shift, args[4]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_heights_1, args[5]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[6]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[7]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL init_nabla2_factor_in_upper_damping_zone_fortran
+#define GTS_FORTRAN_BIND init_nabla2_factor_in_upper_damping_zone_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
-    gts_program *const *program, const CFI_cdesc_t *physical_heights_, const CFI_cdesc_t *diff_multfac_n2w_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *physical_heights_, const CFI_cdesc_t *diff_multfac_n2w_,
-    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -240,4 +184,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a4cefcba9d22dad235ab3f680725aa1f2eb8250969c7028df75496339ca6b872 */
+/* gtstub: sha256 of the text above: 95f19fc1731f660c9ff0475f2a828f6add0824ae995e6a48d8993a2ca26636d1 */

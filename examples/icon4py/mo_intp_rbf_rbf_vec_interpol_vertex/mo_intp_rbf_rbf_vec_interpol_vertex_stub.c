@@ -9,22 +9,54 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(p_e_in, 2, GTS_LAYOUT) GTS_ARRAY(ptr_coeff_1, 2, GTS_LAYOUT) GTS_ARRAY(ptr_coeff_2, 2, GTS_LAYOUT) \
+    GTS_ARRAY(p_u_out, 2, GTS_LAYOUT) GTS_ARRAY(p_v_out, 2, GTS_LAYOUT) GTS_STATIC(horizontal_start, int32_t) \
+    GTS_STATIC(horizontal_end, int32_t) GTS_STATIC(vertical_start, int32_t) GTS_STATIC(vertical_end, int32_t) \
+    GTS_ARRAY(gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __gt_conn_V2E_neighbor_stride, GTS_OF(gt_conn_V2E)->strides[1]) \
+    GTS_FROM(int32_t, __p_e_in_Edge_range_0, GTS_OF(p_e_in)->origin[0]) \
+    GTS_FROM(int32_t, __p_e_in_K_range_0, GTS_OF(p_e_in)->origin[1]) \
+    GTS_FROM(int32_t, __p_e_in_K_stride, GTS_OF(p_e_in)->strides[1]) \
+    GTS_FROM(int32_t, __p_u_out_K_range_0, GTS_OF(p_u_out)->origin[1]) \
+    GTS_FROM(int32_t, __p_u_out_K_stride, GTS_OF(p_u_out)->strides[1]) \
+    GTS_FROM(int32_t, __p_u_out_Vertex_range_0, GTS_OF(p_u_out)->origin[0]) \
+    GTS_FROM(int32_t, __p_v_out_K_range_0, GTS_OF(p_v_out)->origin[1]) \
+    GTS_FROM(int32_t, __p_v_out_K_stride, GTS_OF(p_v_out)->strides[1]) \
+    GTS_FROM(int32_t, __p_v_out_Vertex_range_0, GTS_OF(p_v_out)->origin[0]) \
+    GTS_FROM(int32_t, __ptr_coeff_1_V2E_stride, GTS_OF(ptr_coeff_1)->strides[1]) \
+    GTS_FROM(int32_t, __ptr_coeff_1_Vertex_range_0, GTS_OF(ptr_coeff_1)->origin[0]) \
+    GTS_FROM(int32_t, __ptr_coeff_2_V2E_stride, GTS_OF(ptr_coeff_2)->strides[1]) \
+    GTS_FROM(int32_t, __ptr_coeff_2_Vertex_range_0, GTS_OF(ptr_coeff_2)->origin[0]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_V2E, GTS_OF(gt_conn_V2E)->data) \
+    GTS_FROM(double *, p_e_in, GTS_OF(p_e_in)->data) \
+    GTS_FROM(double *, p_u_out, GTS_OF(p_u_out)->data) \
+    GTS_FROM(double *, p_v_out, GTS_OF(p_v_out)->data) \
+    GTS_FROM(double *, ptr_coeff_1, GTS_OF(ptr_coeff_1)->data) \
+    GTS_FROM(double *, ptr_coeff_2, GTS_OF(ptr_coeff_2)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    int32_t *gt_conn_V2E;
-    double *p_e_in, *p_u_out, *p_v_out, *ptr_coeff_1, *ptr_coeff_2;
-    int32_t __gt_conn_V2E_neighbor_stride, __p_e_in_Edge_range_0, __p_e_in_K_range_0, __p_e_in_K_stride,
-        __p_u_out_K_range_0, __p_u_out_K_stride, __p_u_out_Vertex_range_0, __p_v_out_K_range_0, __p_v_out_K_stride,
-        __p_v_out_Vertex_range_0, __ptr_coeff_1_V2E_stride, __ptr_coeff_1_Vertex_range_0, __ptr_coeff_2_V2E_stride,
-        __ptr_coeff_2_Vertex_range_0;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
@@ -32,51 +64,16 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* V2E: indices of p_e_in */
-    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x3f},
+    {.table = LEAF_gt_conn_V2E, .leaf = LEAF_p_e_in, .last = 8, .columns = 0x3f},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* p_e_in */
-    s->p_e_in = array->data;
-    s->__p_e_in_Edge_range_0 = (int32_t)array->origin[0];
-    s->__p_e_in_K_range_0 = (int32_t)array->origin[1];
-    s->__p_e_in_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* ptr_coeff_1 */
-    s->ptr_coeff_1 = array->data;
-    s->__ptr_coeff_1_V2E_stride = (int32_t)array->strides[1];
-    s->__ptr_coeff_1_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 2); /* ptr_coeff_2 */
-    s->ptr_coeff_2 = array->data;
-    s->__ptr_coeff_2_V2E_stride = (int32_t)array->strides[1];
-    s->__ptr_coeff_2_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 3); /* p_u_out */
-    s->p_u_out = array->data;
-    s->__p_u_out_K_range_0 = (int32_t)array->origin[1];
-    s->__p_u_out_K_stride = (int32_t)array->strides[1];
-    s->__p_u_out_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 4); /* p_v_out */
-    s->p_v_out = array->data;
-    s->__p_v_out_K_range_0 = (int32_t)array->origin[1];
-    s->__p_v_out_K_stride = (int32_t)array->strides[1];
-    s->__p_v_out_Vertex_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 9); /* V2E */
-    s->gt_conn_V2E = array->data;
-    s->__gt_conn_V2E_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 1));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -84,35 +81,26 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, p_e_in), .path = "p_e_in", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, p_e_in), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, ptr_coeff_1), .path = "ptr_coeff_1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ptr_coeff_1), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 8)},
               {.dim = "V2E", .fixed = GTS_SIZE, .size = 6, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, ptr_coeff_2), .path = "ptr_coeff_2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ptr_coeff_2), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 8)},
               {.dim = "V2E", .fixed = GTS_SIZE, .size = 6, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, p_u_out), .path = "p_u_out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, p_u_out), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 8)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, p_v_out), .path = "p_v_out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, p_v_out), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 8)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){9}},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){10}},
-    {GTS_MEMBER(arguments, gt_conn_V2E), .path = "V2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){9}},
+    {GTS_NAMED(vertical_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){10}},
+    {GTS_MEMBER_AT(arguments, gt_conn_V2E, "V2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Vertex", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 8)},
               {.dim = "V2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 6, .slots = GTS_STRIDE})},
 };
@@ -122,33 +110,18 @@ static const char *const PARAMETERS[] = {"p_e_in", "ptr_coeff_1", "ptr_coeff_2",
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __gt_conn_V2E_neighbor_stride, int32_t __p_e_in_Edge_range_0, int32_t __p_e_in_K_range_0, \
-    int32_t __p_e_in_K_stride, int32_t __p_u_out_K_range_0, int32_t __p_u_out_K_stride, \
-    int32_t __p_u_out_Vertex_range_0, int32_t __p_v_out_K_range_0, int32_t __p_v_out_K_stride, \
-    int32_t __p_v_out_Vertex_range_0, int32_t __ptr_coeff_1_V2E_stride, int32_t __ptr_coeff_1_Vertex_range_0, \
-    int32_t __ptr_coeff_2_V2E_stride, int32_t __ptr_coeff_2_Vertex_range_0, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__gt_conn_V2E_neighbor_stride, s->__p_e_in_Edge_range_0, s->__p_e_in_K_range_0, s->__p_e_in_K_stride, \
-    s->__p_u_out_K_range_0, s->__p_u_out_K_stride, s->__p_u_out_Vertex_range_0, s->__p_v_out_K_range_0, \
-    s->__p_v_out_K_stride, s->__p_v_out_Vertex_range_0, s->__ptr_coeff_1_V2E_stride, s->__ptr_coeff_1_Vertex_range_0, \
-    s->__ptr_coeff_2_V2E_stride, s->__ptr_coeff_2_Vertex_range_0, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *gt_compute_time, int32_t *gt_conn_V2E, double *p_e_in, double *p_u_out, double *p_v_out,
-    double *ptr_coeff_1, double *ptr_coeff_2, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -165,45 +138,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, &self->compute_time, s->gt_conn_V2E, s->p_e_in, s->p_u_out, s->p_v_out, s->ptr_coeff_1,
-        s->ptr_coeff_2, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(p_e_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(ptr_coeff_1, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(ptr_coeff_2, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(p_u_out, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(p_v_out, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -212,7 +163,7 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
@@ -229,73 +180,25 @@ static int call(gts_program *self, const void *args)
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* p_e_in */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* ptr_coeff_1 */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* ptr_coeff_2 */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* p_u_out */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* p_v_out */
-    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
+    GTS_TRY(gts_convert_field(self, host, LEAF_p_e_in, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ptr_coeff_1, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ptr_coeff_2, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_p_u_out, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_p_v_out, args[4]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_start, args[5]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_horizontal_end, args[6]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start, args[7]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end, args[8]));
     if (gts_is_known_provider(self, 10, args[9]))
         return 0;
-    void *const gt_conn_V2E = host->connectivity(self, 9, args[9]); /* V2E */
-    if (GTS_UNLIKELY(gt_conn_V2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 9, gt_conn_V2E));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_V2E, args[9]));
     return host->remember_provider(self, args[9]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL mo_intp_rbf_rbf_vec_interpol_vertex_fortran
+#define GTS_FORTRAN_BIND mo_intp_rbf_rbf_vec_interpol_vertex_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
-    gts_program *const *program, const CFI_cdesc_t *p_e_in_, const CFI_cdesc_t *ptr_coeff_1_,
-    const CFI_cdesc_t *ptr_coeff_2_, const CFI_cdesc_t *p_u_out_, const CFI_cdesc_t *p_v_out_,
-    const CFI_cdesc_t *gt_conn_V2E_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0))
-        status = gts_call_run(self, run);
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *p_e_in_, const CFI_cdesc_t *ptr_coeff_1_,
-    const CFI_cdesc_t *ptr_coeff_2_, const CFI_cdesc_t *p_u_out_, const CFI_cdesc_t *p_v_out_,
-    const CFI_cdesc_t *gt_conn_V2E_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -329,4 +232,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 54f84849bc3a14645d08b170d5d2e6fce4ed38589a970d00dbe9b9672f4803d1 */
+/* gtstub: sha256 of the text above: b62466a6966741fde4c4233c86c0d0c68b6e7c966a6fccdd2d8223f0c36ddb06 */

@@ -9,20 +9,41 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct scale_k_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(field, 1, GTS_LAYOUT) GTS_SCALAR(factor, double) \
+    GTS_ARRAY(scaled_field, 1, GTS_START | GTS_STOP | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __field_K_range_0, GTS_OF(field)->origin[0]) \
+    GTS_FROM(int32_t, __field_K_stride, GTS_OF(field)->strides[0]) \
+    GTS_FROM(int32_t, __scaled_field_K_range_0, GTS_OF(scaled_field)->origin[0]) \
+    GTS_FROM(int32_t, __scaled_field_K_range_1, gts_stop(GTS_OF(scaled_field), 0)) \
+    GTS_FROM(int32_t, __scaled_field_K_stride, GTS_OF(scaled_field)->strides[0]) \
+    GTS_IS(double, factor, s->factor) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, field, GTS_OF(field)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(double *, scaled_field, GTS_OF(scaled_field)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *field, *scaled_field;
-    int32_t __field_K_range_0, __field_K_stride, __scaled_field_K_range_0, __scaled_field_K_range_1,
-        __scaled_field_K_stride;
     double factor;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_indices gts_common[1]; /* the indices that the arrays of each of USES have in common */
 };
 
@@ -30,14 +51,13 @@ struct slots {
 
 /* Axes of which a call uses the same indices. */
 static const gts_use USES[] = {
-    /* K of field */
-    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 0}}},
+    GTS_USE({LEAF_field, 0}),
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const s = self->slots;
+    struct slots *const s = self->slots;
     const int64_t __scaled_field_K_range_0_ = s->__scaled_field_K_range_0;
     const int64_t __scaled_field_K_range_1_ = s->__scaled_field_K_range_1;
 
@@ -52,17 +72,7 @@ static GTS_NOINLINE int check_bounds(gts_program *self)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* field */
-    s->field = array->data;
-    s->__field_K_range_0 = (int32_t)array->origin[0];
-    s->__field_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 2); /* scaled_field */
-    s->scaled_field = array->data;
-    s->__scaled_field_K_range_0 = (int32_t)array->origin[0];
-    s->__scaled_field_K_range_1 = (int32_t)gts_stop(array, 0);
-    s->__scaled_field_K_stride = (int32_t)array->strides[0];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
@@ -72,12 +82,9 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, field), .path = "field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, factor), .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, factor)},
-    {GTS_MEMBER(arguments, scaled_field), .path = "scaled_field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, field), .dtype = GTS_FLOAT64, GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, factor), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, factor)},
+    {GTS_MEMBER(arguments, scaled_field), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
 
@@ -85,27 +92,18 @@ static const char *const PARAMETERS[] = {"field", "factor", "scaled_field"};
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __field_K_range_0, int32_t __field_K_stride, int32_t __scaled_field_K_range_0, \
-    int32_t __scaled_field_K_range_1, int32_t __scaled_field_K_stride, double factor, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__field_K_range_0, s->__field_K_stride, s->__scaled_field_K_range_0, s->__scaled_field_K_range_1, \
-    s->__scaled_field_K_stride, s->factor, self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *field, double *gt_compute_time, double *scaled_field, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -122,27 +120,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->field, &self->compute_time, s->scaled_field, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(field, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(scaled_field, 1, GTS_START | GTS_STOP | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -150,11 +139,12 @@ GTS_EXPORT int scale_k_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->factor = args->factor;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -171,63 +161,16 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* field */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* scaled_field */
+    GTS_TRY(gts_convert_field(self, host, LEAF_field, args[0]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_factor, args[1], &s->factor));
+    GTS_TRY(gts_convert_field(self, host, LEAF_scaled_field, args[2]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL scale_k_fortran
+#define GTS_FORTRAN_BIND scale_k_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void scale_k_fortran(
-    gts_program *const *program, const CFI_cdesc_t *field_, double factor_, const CFI_cdesc_t *scaled_field_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->factor = factor_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void scale_k_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *field_, double factor_, const CFI_cdesc_t *scaled_field_,
-    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.factor = factor_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -259,4 +202,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c7ec9f2e1f5217801fd63fb5255d8ead9366fcfc878e16cfbf4cb66031ed501d */
+/* gtstub: sha256 of the text above: 995fc11a3fb980ed698b8a7778719b63abe803ff30e1fef885c4cbaf44d4b0d2 */

@@ -9,38 +9,51 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct setup_fields_for_initial_step_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_SCALAR(k4, double) GTS_SCALAR(hdiff_efdt_ratio, double) \
+    GTS_ARRAY(diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
+    GTS_ARRAY(smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_range_0, GTS_OF(diff_multfac_vn)->origin[0]) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_range_1, gts_stop(GTS_OF(diff_multfac_vn), 0)) \
+    GTS_FROM(int32_t, __diff_multfac_vn_K_stride, GTS_OF(diff_multfac_vn)->strides[0]) \
+    GTS_FROM(int32_t, __smag_limit_K_range_0, GTS_OF(smag_limit)->origin[0]) \
+    GTS_FROM(int32_t, __smag_limit_K_range_1, gts_stop(GTS_OF(smag_limit), 0)) \
+    GTS_FROM(int32_t, __smag_limit_K_stride, GTS_OF(smag_limit)->strides[0]) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(double, hdiff_efdt_ratio, s->hdiff_efdt_ratio) \
+    GTS_IS(double, k4, s->k4)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, diff_multfac_vn, GTS_OF(diff_multfac_vn)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(double *, smag_limit, GTS_OF(smag_limit)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *diff_multfac_vn, *smag_limit;
-    int32_t __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_range_1, __diff_multfac_vn_K_stride,
-        __smag_limit_K_range_0, __smag_limit_K_range_1, __smag_limit_K_stride;
     double hdiff_efdt_ratio, k4;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
 };
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 2); /* diff_multfac_vn */
-    s->diff_multfac_vn = array->data;
-    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
-    s->__diff_multfac_vn_K_range_1 = (int32_t)gts_stop(array, 0);
-    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 3); /* smag_limit */
-    s->smag_limit = array->data;
-    s->__smag_limit_K_range_0 = (int32_t)array->origin[0];
-    s->__smag_limit_K_range_1 = (int32_t)gts_stop(array, 0);
-    s->__smag_limit_K_stride = (int32_t)array->strides[0];
+    SLOTS(GTS_FILL, GTS_NOTHING)
     self->has_new_array = false;
     return 0;
 }
@@ -48,15 +61,12 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, k4), .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, k4)},
-    {GTS_MEMBER(arguments, hdiff_efdt_ratio), .path = "hdiff_efdt_ratio", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, k4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, k4)},
+    {GTS_MEMBER(arguments, hdiff_efdt_ratio), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, hdiff_efdt_ratio)},
-    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, diff_multfac_vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, smag_limit), .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, smag_limit), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
 
@@ -64,29 +74,18 @@ static const char *const PARAMETERS[] = {"k4", "hdiff_efdt_ratio", "diff_multfac
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride, \
-    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride, \
-    int32_t gt_metrics_level, double hdiff_efdt_ratio, double k4
-
-#define INIT_ARGUMENTS() \
-    s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, \
-    s->__smag_limit_K_range_0, s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level, \
-    s->hdiff_efdt_ratio, s->k4
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *diff_multfac_vn, double *gt_compute_time, double *smag_limit, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -103,27 +102,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->diff_multfac_vn, &self->compute_time, s->smag_limit, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE) \
-    GTS_EACH(smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -131,12 +121,12 @@ GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const argum
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->k4 = args->k4;
-        s->hdiff_efdt_ratio = args->hdiff_efdt_ratio;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -153,66 +143,17 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->hdiff_efdt_ratio)); /* hdiff_efdt_ratio */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* smag_limit */
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_k4, args[0], &s->k4));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_hdiff_efdt_ratio, args[1], &s->hdiff_efdt_ratio));
+    GTS_TRY(gts_convert_field(self, host, LEAF_diff_multfac_vn, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_smag_limit, args[3]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL setup_fields_for_initial_step_fortran
+#define GTS_FORTRAN_BIND setup_fields_for_initial_step_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void setup_fields_for_initial_step_fortran(
-    gts_program *const *program, double k4_, double hdiff_efdt_ratio_, const CFI_cdesc_t *diff_multfac_vn_,
-    const CFI_cdesc_t *smag_limit_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->k4 = k4_;
-        s->hdiff_efdt_ratio = hdiff_efdt_ratio_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void setup_fields_for_initial_step_fortran_bind(
-    gts_program *const *program, double k4_, double hdiff_efdt_ratio_, const CFI_cdesc_t *diff_multfac_vn_,
-    const CFI_cdesc_t *smag_limit_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.k4 = k4_;
-    args.hdiff_efdt_ratio = hdiff_efdt_ratio_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -244,4 +185,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7ae3f1f7247b0003264b1439f626f33f0fb7a89022489db677fb01095ef0c997 */
+/* gtstub: sha256 of the text above: 90c30060471582a9931adc9e3dbeb52a05cd06fd731d14cd648a3958ca359b1c */

@@ -9,61 +9,208 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_predictor_step_f_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(contravariant_correction_at_cells_on_half_levels, 2, GTS_LAYOUT) GTS_ARRAY(next_w, 2, GTS_LAYOUT) \
+    GTS_ARRAY(next_rho, 2, GTS_LAYOUT) GTS_ARRAY(next_exner, 2, GTS_LAYOUT) GTS_ARRAY(next_theta_v, 2, GTS_LAYOUT) \
+    GTS_ARRAY(dwdz_at_cells_on_model_levels, 2, GTS_LAYOUT) GTS_ARRAY(exner_dynamical_increment, 2, GTS_STRIDE) \
+    GTS_ARRAY(geofac_div, 2, GTS_LAYOUT) GTS_ARRAY(mass_flux_at_edges_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(theta_v_flux_at_edges_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(predictor_vertical_wind_advective_tendency, 2, GTS_LAYOUT) \
+    GTS_ARRAY(nonhydro_buoy_at_cells_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(rho_at_cells_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(contravariant_correction_at_edges_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(exner_w_explicit_weight_parameter, 1, GTS_LAYOUT) GTS_ARRAY(current_exner, 2, GTS_LAYOUT) \
+    GTS_ARRAY(current_rho, 2, GTS_LAYOUT) GTS_ARRAY(current_theta_v, 2, GTS_LAYOUT) \
+    GTS_ARRAY(current_w, 2, GTS_LAYOUT) GTS_ARRAY(inv_ddqz_z_full, 2, GTS_LAYOUT) \
+    GTS_ARRAY(exner_w_implicit_weight_parameter, 1, GTS_LAYOUT) \
+    GTS_ARRAY(theta_v_at_cells_on_half_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(perturbed_exner_at_cells_on_model_levels, 2, GTS_LAYOUT) \
+    GTS_ARRAY(exner_tendency_due_to_slow_physics, 2, GTS_LAYOUT) GTS_ARRAY(rho_iau_increment, 2, GTS_STRIDE) \
+    GTS_ARRAY(exner_iau_increment, 2, GTS_STRIDE) GTS_ARRAY(ddqz_z_half, 2, GTS_LAYOUT) \
+    GTS_ARRAY(rayleigh_damping_factor, 1, GTS_LAYOUT) \
+    GTS_ARRAY(reference_exner_at_cells_on_model_levels, 2, GTS_LAYOUT) GTS_ARRAY(e_bln_c_s, 2, GTS_LAYOUT) \
+    GTS_ARRAY(wgtfac_c, 2, GTS_LAYOUT) GTS_ARRAY(wgtfacq_c, 2, GTS_LAYOUT) GTS_SCALAR(dtime, double) \
+    GTS_STATIC(is_iau_active, bool) GTS_STATIC(rayleigh_type, int32_t) GTS_STATIC(divdamp_type, int32_t) \
+    GTS_STATIC(at_first_substep, bool) GTS_STATIC(end_index_of_damping_layer, int32_t) \
+    GTS_STATIC(kstart_moist, int32_t) GTS_STATIC(flat_level_index_plus1, int32_t) \
+    GTS_STATIC(start_cell_index_nudging, int32_t) GTS_STATIC(end_cell_index_local, int32_t) \
+    GTS_STATIC(start_cell_index_lateral_lvl3, int32_t) GTS_STATIC(end_cell_index_halo_lvl1, int32_t) \
+    GTS_STATIC(vertical_start_index_model_top, int32_t) GTS_STATIC(vertical_end_index_model_surface, int32_t) \
+    GTS_ARRAY(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_cells_on_half_levels_K_range_0, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_cells_on_half_levels_K_stride, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __contravariant_correction_at_edges_on_model_levels_K_stride, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __current_exner_Cell_range_0, GTS_OF(current_exner)->origin[0]) \
+    GTS_FROM(int32_t, __current_exner_K_range_0, GTS_OF(current_exner)->origin[1]) \
+    GTS_FROM(int32_t, __current_exner_K_stride, GTS_OF(current_exner)->strides[1]) \
+    GTS_FROM(int32_t, __current_rho_Cell_range_0, GTS_OF(current_rho)->origin[0]) \
+    GTS_FROM(int32_t, __current_rho_K_range_0, GTS_OF(current_rho)->origin[1]) \
+    GTS_FROM(int32_t, __current_rho_K_stride, GTS_OF(current_rho)->strides[1]) \
+    GTS_FROM(int32_t, __current_theta_v_Cell_range_0, GTS_OF(current_theta_v)->origin[0]) \
+    GTS_FROM(int32_t, __current_theta_v_K_range_0, GTS_OF(current_theta_v)->origin[1]) \
+    GTS_FROM(int32_t, __current_theta_v_K_stride, GTS_OF(current_theta_v)->strides[1]) \
+    GTS_FROM(int32_t, __current_w_Cell_range_0, GTS_OF(current_w)->origin[0]) \
+    GTS_FROM(int32_t, __current_w_K_range_0, GTS_OF(current_w)->origin[1]) \
+    GTS_FROM(int32_t, __current_w_K_stride, GTS_OF(current_w)->strides[1]) \
+    GTS_FROM(int32_t, __ddqz_z_half_Cell_range_0, GTS_OF(ddqz_z_half)->origin[0]) \
+    GTS_FROM(int32_t, __ddqz_z_half_K_range_0, GTS_OF(ddqz_z_half)->origin[1]) \
+    GTS_FROM(int32_t, __ddqz_z_half_K_stride, GTS_OF(ddqz_z_half)->strides[1]) \
+    GTS_FROM(int32_t, __dwdz_at_cells_on_model_levels_Cell_range_0, GTS_OF(dwdz_at_cells_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __dwdz_at_cells_on_model_levels_K_range_0, GTS_OF(dwdz_at_cells_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __dwdz_at_cells_on_model_levels_K_stride, GTS_OF(dwdz_at_cells_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_C2E_stride, GTS_OF(e_bln_c_s)->strides[1]) \
+    GTS_FROM(int32_t, __e_bln_c_s_Cell_range_0, GTS_OF(e_bln_c_s)->origin[0]) \
+    GTS_FROM(int32_t, __exner_tendency_due_to_slow_physics_Cell_range_0, \
+        GTS_OF(exner_tendency_due_to_slow_physics)->origin[0]) \
+    GTS_FROM(int32_t, __exner_tendency_due_to_slow_physics_K_range_0, \
+        GTS_OF(exner_tendency_due_to_slow_physics)->origin[1]) \
+    GTS_FROM(int32_t, __exner_tendency_due_to_slow_physics_K_stride, \
+        GTS_OF(exner_tendency_due_to_slow_physics)->strides[1]) \
+    GTS_FROM(int32_t, __exner_w_explicit_weight_parameter_Cell_range_0, \
+        GTS_OF(exner_w_explicit_weight_parameter)->origin[0]) \
+    GTS_FROM(int32_t, __exner_w_implicit_weight_parameter_Cell_range_0, \
+        GTS_OF(exner_w_implicit_weight_parameter)->origin[0]) \
+    GTS_FROM(int32_t, __geofac_div_C2E_stride, GTS_OF(geofac_div)->strides[1]) \
+    GTS_FROM(int32_t, __geofac_div_Cell_range_0, GTS_OF(geofac_div)->origin[0]) \
+    GTS_FROM(int32_t, __gt_conn_C2E_neighbor_stride, GTS_OF(gt_conn_C2E)->strides[1]) \
+    GTS_FROM(int32_t, __inv_ddqz_z_full_Cell_range_0, GTS_OF(inv_ddqz_z_full)->origin[0]) \
+    GTS_FROM(int32_t, __inv_ddqz_z_full_K_range_0, GTS_OF(inv_ddqz_z_full)->origin[1]) \
+    GTS_FROM(int32_t, __inv_ddqz_z_full_K_stride, GTS_OF(inv_ddqz_z_full)->strides[1]) \
+    GTS_FROM(int32_t, __mass_flux_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(mass_flux_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __mass_flux_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(mass_flux_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __mass_flux_at_edges_on_model_levels_K_stride, \
+        GTS_OF(mass_flux_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __next_exner_Cell_range_0, GTS_OF(next_exner)->origin[0]) \
+    GTS_FROM(int32_t, __next_exner_K_range_0, GTS_OF(next_exner)->origin[1]) \
+    GTS_FROM(int32_t, __next_exner_K_stride, GTS_OF(next_exner)->strides[1]) \
+    GTS_FROM(int32_t, __next_rho_Cell_range_0, GTS_OF(next_rho)->origin[0]) \
+    GTS_FROM(int32_t, __next_rho_K_range_0, GTS_OF(next_rho)->origin[1]) \
+    GTS_FROM(int32_t, __next_rho_K_stride, GTS_OF(next_rho)->strides[1]) \
+    GTS_FROM(int32_t, __next_theta_v_Cell_range_0, GTS_OF(next_theta_v)->origin[0]) \
+    GTS_FROM(int32_t, __next_theta_v_K_range_0, GTS_OF(next_theta_v)->origin[1]) \
+    GTS_FROM(int32_t, __next_theta_v_K_stride, GTS_OF(next_theta_v)->strides[1]) \
+    GTS_FROM(int32_t, __next_w_Cell_range_0, GTS_OF(next_w)->origin[0]) \
+    GTS_FROM(int32_t, __next_w_K_range_0, GTS_OF(next_w)->origin[1]) \
+    GTS_FROM(int32_t, __next_w_K_stride, GTS_OF(next_w)->strides[1]) \
+    GTS_FROM(int32_t, __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
+        GTS_OF(nonhydro_buoy_at_cells_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __nonhydro_buoy_at_cells_on_half_levels_K_range_0, \
+        GTS_OF(nonhydro_buoy_at_cells_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __nonhydro_buoy_at_cells_on_half_levels_K_stride, \
+        GTS_OF(nonhydro_buoy_at_cells_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
+        GTS_OF(perturbed_exner_at_cells_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __perturbed_exner_at_cells_on_model_levels_K_range_0, \
+        GTS_OF(perturbed_exner_at_cells_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __perturbed_exner_at_cells_on_model_levels_K_stride, \
+        GTS_OF(perturbed_exner_at_cells_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __predictor_vertical_wind_advective_tendency_Cell_range_0, \
+        GTS_OF(predictor_vertical_wind_advective_tendency)->origin[0]) \
+    GTS_FROM(int32_t, __predictor_vertical_wind_advective_tendency_K_range_0, \
+        GTS_OF(predictor_vertical_wind_advective_tendency)->origin[1]) \
+    GTS_FROM(int32_t, __predictor_vertical_wind_advective_tendency_K_stride, \
+        GTS_OF(predictor_vertical_wind_advective_tendency)->strides[1]) \
+    GTS_FROM(int32_t, __rayleigh_damping_factor_K_range_0, GTS_OF(rayleigh_damping_factor)->origin[0]) \
+    GTS_FROM(int32_t, __rayleigh_damping_factor_K_stride, GTS_OF(rayleigh_damping_factor)->strides[0]) \
+    GTS_FROM(int32_t, __reference_exner_at_cells_on_model_levels_Cell_range_0, \
+        GTS_OF(reference_exner_at_cells_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __reference_exner_at_cells_on_model_levels_K_range_0, \
+        GTS_OF(reference_exner_at_cells_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __reference_exner_at_cells_on_model_levels_K_stride, \
+        GTS_OF(reference_exner_at_cells_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __rho_at_cells_on_half_levels_Cell_range_0, GTS_OF(rho_at_cells_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __rho_at_cells_on_half_levels_K_range_0, GTS_OF(rho_at_cells_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __rho_at_cells_on_half_levels_K_stride, GTS_OF(rho_at_cells_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __theta_v_at_cells_on_half_levels_Cell_range_0, \
+        GTS_OF(theta_v_at_cells_on_half_levels)->origin[0]) \
+    GTS_FROM(int32_t, __theta_v_at_cells_on_half_levels_K_range_0, GTS_OF(theta_v_at_cells_on_half_levels)->origin[1]) \
+    GTS_FROM(int32_t, __theta_v_at_cells_on_half_levels_K_stride, GTS_OF(theta_v_at_cells_on_half_levels)->strides[1]) \
+    GTS_FROM(int32_t, __theta_v_flux_at_edges_on_model_levels_Edge_range_0, \
+        GTS_OF(theta_v_flux_at_edges_on_model_levels)->origin[0]) \
+    GTS_FROM(int32_t, __theta_v_flux_at_edges_on_model_levels_K_range_0, \
+        GTS_OF(theta_v_flux_at_edges_on_model_levels)->origin[1]) \
+    GTS_FROM(int32_t, __theta_v_flux_at_edges_on_model_levels_K_stride, \
+        GTS_OF(theta_v_flux_at_edges_on_model_levels)->strides[1]) \
+    GTS_FROM(int32_t, __wgtfac_c_Cell_range_0, GTS_OF(wgtfac_c)->origin[0]) \
+    GTS_FROM(int32_t, __wgtfac_c_K_range_0, GTS_OF(wgtfac_c)->origin[1]) \
+    GTS_FROM(int32_t, __wgtfac_c_K_stride, GTS_OF(wgtfac_c)->strides[1]) \
+    GTS_FROM(int32_t, __wgtfacq_c_Cell_range_0, GTS_OF(wgtfacq_c)->origin[0]) \
+    GTS_FROM(int32_t, __wgtfacq_c_K_range_0, GTS_OF(wgtfacq_c)->origin[1]) \
+    GTS_FROM(int32_t, __wgtfacq_c_K_stride, GTS_OF(wgtfacq_c)->strides[1]) \
+    GTS_IS(double, dtime, s->dtime) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, contravariant_correction_at_cells_on_half_levels, \
+        GTS_OF(contravariant_correction_at_cells_on_half_levels)->data) \
+    GTS_FROM(double *, contravariant_correction_at_edges_on_model_levels, \
+        GTS_OF(contravariant_correction_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, current_exner, GTS_OF(current_exner)->data) \
+    GTS_FROM(double *, current_rho, GTS_OF(current_rho)->data) \
+    GTS_FROM(double *, current_theta_v, GTS_OF(current_theta_v)->data) \
+    GTS_FROM(double *, current_w, GTS_OF(current_w)->data) \
+    GTS_FROM(double *, ddqz_z_half, GTS_OF(ddqz_z_half)->data) \
+    GTS_FROM(double *, dwdz_at_cells_on_model_levels, GTS_OF(dwdz_at_cells_on_model_levels)->data) \
+    GTS_FROM(double *, e_bln_c_s, GTS_OF(e_bln_c_s)->data) \
+    GTS_FROM(double *, exner_dynamical_increment, GTS_OF(exner_dynamical_increment)->data) \
+    GTS_FROM(double *, exner_iau_increment, GTS_OF(exner_iau_increment)->data) \
+    GTS_FROM(double *, exner_tendency_due_to_slow_physics, GTS_OF(exner_tendency_due_to_slow_physics)->data) \
+    GTS_FROM(double *, exner_w_explicit_weight_parameter, GTS_OF(exner_w_explicit_weight_parameter)->data) \
+    GTS_FROM(double *, exner_w_implicit_weight_parameter, GTS_OF(exner_w_implicit_weight_parameter)->data) \
+    GTS_FROM(double *, geofac_div, GTS_OF(geofac_div)->data) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_C2E, GTS_OF(gt_conn_C2E)->data) \
+    GTS_FROM(double *, inv_ddqz_z_full, GTS_OF(inv_ddqz_z_full)->data) \
+    GTS_FROM(double *, mass_flux_at_edges_on_model_levels, GTS_OF(mass_flux_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, next_exner, GTS_OF(next_exner)->data) \
+    GTS_FROM(double *, next_rho, GTS_OF(next_rho)->data) \
+    GTS_FROM(double *, next_theta_v, GTS_OF(next_theta_v)->data) \
+    GTS_FROM(double *, next_w, GTS_OF(next_w)->data) \
+    GTS_FROM(double *, nonhydro_buoy_at_cells_on_half_levels, GTS_OF(nonhydro_buoy_at_cells_on_half_levels)->data) \
+    GTS_FROM(double *, perturbed_exner_at_cells_on_model_levels, \
+        GTS_OF(perturbed_exner_at_cells_on_model_levels)->data) \
+    GTS_FROM(double *, predictor_vertical_wind_advective_tendency, \
+        GTS_OF(predictor_vertical_wind_advective_tendency)->data) \
+    GTS_FROM(double *, rayleigh_damping_factor, GTS_OF(rayleigh_damping_factor)->data) \
+    GTS_FROM(double *, reference_exner_at_cells_on_model_levels, \
+        GTS_OF(reference_exner_at_cells_on_model_levels)->data) \
+    GTS_FROM(double *, rho_at_cells_on_half_levels, GTS_OF(rho_at_cells_on_half_levels)->data) \
+    GTS_FROM(double *, rho_iau_increment, GTS_OF(rho_iau_increment)->data) \
+    GTS_FROM(double *, theta_v_at_cells_on_half_levels, GTS_OF(theta_v_at_cells_on_half_levels)->data) \
+    GTS_FROM(double *, theta_v_flux_at_edges_on_model_levels, GTS_OF(theta_v_flux_at_edges_on_model_levels)->data) \
+    GTS_FROM(double *, wgtfac_c, GTS_OF(wgtfac_c)->data) \
+    GTS_FROM(double *, wgtfacq_c, GTS_OF(wgtfacq_c)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
 struct slots {
-    double *contravariant_correction_at_cells_on_half_levels, *contravariant_correction_at_edges_on_model_levels,
-        *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half, *dwdz_at_cells_on_model_levels,
-        *e_bln_c_s, *exner_dynamical_increment, *exner_iau_increment, *exner_tendency_due_to_slow_physics,
-        *exner_w_explicit_weight_parameter, *exner_w_implicit_weight_parameter, *geofac_div;
-    int32_t *gt_conn_C2E;
-    double *inv_ddqz_z_full, *mass_flux_at_edges_on_model_levels, *next_exner, *next_rho, *next_theta_v, *next_w,
-        *nonhydro_buoy_at_cells_on_half_levels, *perturbed_exner_at_cells_on_model_levels,
-        *predictor_vertical_wind_advective_tendency, *rayleigh_damping_factor,
-        *reference_exner_at_cells_on_model_levels, *rho_at_cells_on_half_levels, *rho_iau_increment,
-        *theta_v_at_cells_on_half_levels, *theta_v_flux_at_edges_on_model_levels, *wgtfac_c, *wgtfacq_c;
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
-        __contravariant_correction_at_cells_on_half_levels_K_range_0,
-        __contravariant_correction_at_cells_on_half_levels_K_stride,
-        __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
-        __contravariant_correction_at_edges_on_model_levels_K_range_0,
-        __contravariant_correction_at_edges_on_model_levels_K_stride, __current_exner_Cell_range_0,
-        __current_exner_K_range_0, __current_exner_K_stride, __current_rho_Cell_range_0, __current_rho_K_range_0,
-        __current_rho_K_stride, __current_theta_v_Cell_range_0, __current_theta_v_K_range_0, __current_theta_v_K_stride,
-        __current_w_Cell_range_0, __current_w_K_range_0, __current_w_K_stride, __ddqz_z_half_Cell_range_0,
-        __ddqz_z_half_K_range_0, __ddqz_z_half_K_stride, __dwdz_at_cells_on_model_levels_Cell_range_0,
-        __dwdz_at_cells_on_model_levels_K_range_0, __dwdz_at_cells_on_model_levels_K_stride, __e_bln_c_s_C2E_stride,
-        __e_bln_c_s_Cell_range_0, __exner_tendency_due_to_slow_physics_Cell_range_0,
-        __exner_tendency_due_to_slow_physics_K_range_0, __exner_tendency_due_to_slow_physics_K_stride,
-        __exner_w_explicit_weight_parameter_Cell_range_0, __exner_w_implicit_weight_parameter_Cell_range_0,
-        __geofac_div_C2E_stride, __geofac_div_Cell_range_0, __gt_conn_C2E_neighbor_stride,
-        __inv_ddqz_z_full_Cell_range_0, __inv_ddqz_z_full_K_range_0, __inv_ddqz_z_full_K_stride,
-        __mass_flux_at_edges_on_model_levels_Edge_range_0, __mass_flux_at_edges_on_model_levels_K_range_0,
-        __mass_flux_at_edges_on_model_levels_K_stride, __next_exner_Cell_range_0, __next_exner_K_range_0,
-        __next_exner_K_stride, __next_rho_Cell_range_0, __next_rho_K_range_0, __next_rho_K_stride,
-        __next_theta_v_Cell_range_0, __next_theta_v_K_range_0, __next_theta_v_K_stride, __next_w_Cell_range_0,
-        __next_w_K_range_0, __next_w_K_stride, __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
-        __nonhydro_buoy_at_cells_on_half_levels_K_range_0, __nonhydro_buoy_at_cells_on_half_levels_K_stride,
-        __perturbed_exner_at_cells_on_model_levels_Cell_range_0, __perturbed_exner_at_cells_on_model_levels_K_range_0,
-        __perturbed_exner_at_cells_on_model_levels_K_stride, __predictor_vertical_wind_advective_tendency_Cell_range_0,
-        __predictor_vertical_wind_advective_tendency_K_range_0, __predictor_vertical_wind_advective_tendency_K_stride,
-        __rayleigh_damping_factor_K_range_0, __rayleigh_damping_factor_K_stride,
-        __reference_exner_at_cells_on_model_levels_Cell_range_0, __reference_exner_at_cells_on_model_levels_K_range_0,
-        __reference_exner_at_cells_on_model_levels_K_stride, __rho_at_cells_on_half_levels_Cell_range_0,
-        __rho_at_cells_on_half_levels_K_range_0, __rho_at_cells_on_half_levels_K_stride,
-        __theta_v_at_cells_on_half_levels_Cell_range_0, __theta_v_at_cells_on_half_levels_K_range_0,
-        __theta_v_at_cells_on_half_levels_K_stride, __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
-        __theta_v_flux_at_edges_on_model_levels_K_range_0, __theta_v_flux_at_edges_on_model_levels_K_stride,
-        __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride, __wgtfacq_c_Cell_range_0,
-        __wgtfacq_c_K_range_0, __wgtfacq_c_K_stride;
     double dtime;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
 };
 
@@ -71,178 +218,19 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* C2E: indices of contravariant_correction_at_edges_on_model_levels */
-    {.table = 46, .leaf = 13, .axis = 0, .columns = 0x7},
-    /* C2E: indices of mass_flux_at_edges_on_model_levels */
-    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7},
-    /* C2E: indices of theta_v_flux_at_edges_on_model_levels */
-    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_contravariant_correction_at_edges_on_model_levels, .last = 17,
+     .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_mass_flux_at_edges_on_model_levels, .last = 17, .columns = 0x7},
+    {.table = LEAF_gt_conn_C2E, .leaf = LEAF_theta_v_flux_at_edges_on_model_levels, .last = 17, .columns = 0x7},
 };
-
-/* Checks the elements that a call accesses. */
-static GTS_NOINLINE int check_bounds(gts_program *self)
-{
-    GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    GTS_TRY(gts_check_table(self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
-    gts_end_tables(self);
-    return 0;
-}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* contravariant_correction_at_cells_on_half_levels */
-    s->contravariant_correction_at_cells_on_half_levels = array->data;
-    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_correction_at_cells_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_correction_at_cells_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* next_w */
-    s->next_w = array->data;
-    s->__next_w_Cell_range_0 = (int32_t)array->origin[0];
-    s->__next_w_K_range_0 = (int32_t)array->origin[1];
-    s->__next_w_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 2); /* next_rho */
-    s->next_rho = array->data;
-    s->__next_rho_Cell_range_0 = (int32_t)array->origin[0];
-    s->__next_rho_K_range_0 = (int32_t)array->origin[1];
-    s->__next_rho_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 3); /* next_exner */
-    s->next_exner = array->data;
-    s->__next_exner_Cell_range_0 = (int32_t)array->origin[0];
-    s->__next_exner_K_range_0 = (int32_t)array->origin[1];
-    s->__next_exner_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 4); /* next_theta_v */
-    s->next_theta_v = array->data;
-    s->__next_theta_v_Cell_range_0 = (int32_t)array->origin[0];
-    s->__next_theta_v_K_range_0 = (int32_t)array->origin[1];
-    s->__next_theta_v_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 5); /* dwdz_at_cells_on_model_levels */
-    s->dwdz_at_cells_on_model_levels = array->data;
-    s->__dwdz_at_cells_on_model_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__dwdz_at_cells_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__dwdz_at_cells_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* exner_dynamical_increment */
-    s->exner_dynamical_increment = array->data;
-    array = gts_array_of(self, 7); /* geofac_div */
-    s->geofac_div = array->data;
-    s->__geofac_div_C2E_stride = (int32_t)array->strides[1];
-    s->__geofac_div_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 8); /* mass_flux_at_edges_on_model_levels */
-    s->mass_flux_at_edges_on_model_levels = array->data;
-    s->__mass_flux_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__mass_flux_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__mass_flux_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 9); /* theta_v_flux_at_edges_on_model_levels */
-    s->theta_v_flux_at_edges_on_model_levels = array->data;
-    s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__theta_v_flux_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__theta_v_flux_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 10); /* predictor_vertical_wind_advective_tendency */
-    s->predictor_vertical_wind_advective_tendency = array->data;
-    s->__predictor_vertical_wind_advective_tendency_Cell_range_0 = (int32_t)array->origin[0];
-    s->__predictor_vertical_wind_advective_tendency_K_range_0 = (int32_t)array->origin[1];
-    s->__predictor_vertical_wind_advective_tendency_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 11); /* nonhydro_buoy_at_cells_on_half_levels */
-    s->nonhydro_buoy_at_cells_on_half_levels = array->data;
-    s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__nonhydro_buoy_at_cells_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 12); /* rho_at_cells_on_half_levels */
-    s->rho_at_cells_on_half_levels = array->data;
-    s->__rho_at_cells_on_half_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__rho_at_cells_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__rho_at_cells_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 13); /* contravariant_correction_at_edges_on_model_levels */
-    s->contravariant_correction_at_edges_on_model_levels = array->data;
-    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0 = (int32_t)array->origin[0];
-    s->__contravariant_correction_at_edges_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__contravariant_correction_at_edges_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 14); /* exner_w_explicit_weight_parameter */
-    s->exner_w_explicit_weight_parameter = array->data;
-    s->__exner_w_explicit_weight_parameter_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 15); /* current_exner */
-    s->current_exner = array->data;
-    s->__current_exner_Cell_range_0 = (int32_t)array->origin[0];
-    s->__current_exner_K_range_0 = (int32_t)array->origin[1];
-    s->__current_exner_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 16); /* current_rho */
-    s->current_rho = array->data;
-    s->__current_rho_Cell_range_0 = (int32_t)array->origin[0];
-    s->__current_rho_K_range_0 = (int32_t)array->origin[1];
-    s->__current_rho_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 17); /* current_theta_v */
-    s->current_theta_v = array->data;
-    s->__current_theta_v_Cell_range_0 = (int32_t)array->origin[0];
-    s->__current_theta_v_K_range_0 = (int32_t)array->origin[1];
-    s->__current_theta_v_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 18); /* current_w */
-    s->current_w = array->data;
-    s->__current_w_Cell_range_0 = (int32_t)array->origin[0];
-    s->__current_w_K_range_0 = (int32_t)array->origin[1];
-    s->__current_w_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 19); /* inv_ddqz_z_full */
-    s->inv_ddqz_z_full = array->data;
-    s->__inv_ddqz_z_full_Cell_range_0 = (int32_t)array->origin[0];
-    s->__inv_ddqz_z_full_K_range_0 = (int32_t)array->origin[1];
-    s->__inv_ddqz_z_full_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 20); /* exner_w_implicit_weight_parameter */
-    s->exner_w_implicit_weight_parameter = array->data;
-    s->__exner_w_implicit_weight_parameter_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 21); /* theta_v_at_cells_on_half_levels */
-    s->theta_v_at_cells_on_half_levels = array->data;
-    s->__theta_v_at_cells_on_half_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__theta_v_at_cells_on_half_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__theta_v_at_cells_on_half_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 22); /* perturbed_exner_at_cells_on_model_levels */
-    s->perturbed_exner_at_cells_on_model_levels = array->data;
-    s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__perturbed_exner_at_cells_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__perturbed_exner_at_cells_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 23); /* exner_tendency_due_to_slow_physics */
-    s->exner_tendency_due_to_slow_physics = array->data;
-    s->__exner_tendency_due_to_slow_physics_Cell_range_0 = (int32_t)array->origin[0];
-    s->__exner_tendency_due_to_slow_physics_K_range_0 = (int32_t)array->origin[1];
-    s->__exner_tendency_due_to_slow_physics_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 24); /* rho_iau_increment */
-    s->rho_iau_increment = array->data;
-    array = gts_array_of(self, 25); /* exner_iau_increment */
-    s->exner_iau_increment = array->data;
-    array = gts_array_of(self, 26); /* ddqz_z_half */
-    s->ddqz_z_half = array->data;
-    s->__ddqz_z_half_Cell_range_0 = (int32_t)array->origin[0];
-    s->__ddqz_z_half_K_range_0 = (int32_t)array->origin[1];
-    s->__ddqz_z_half_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 27); /* rayleigh_damping_factor */
-    s->rayleigh_damping_factor = array->data;
-    s->__rayleigh_damping_factor_K_range_0 = (int32_t)array->origin[0];
-    s->__rayleigh_damping_factor_K_stride = (int32_t)array->strides[0];
-    array = gts_array_of(self, 28); /* reference_exner_at_cells_on_model_levels */
-    s->reference_exner_at_cells_on_model_levels = array->data;
-    s->__reference_exner_at_cells_on_model_levels_Cell_range_0 = (int32_t)array->origin[0];
-    s->__reference_exner_at_cells_on_model_levels_K_range_0 = (int32_t)array->origin[1];
-    s->__reference_exner_at_cells_on_model_levels_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 29); /* e_bln_c_s */
-    s->e_bln_c_s = array->data;
-    s->__e_bln_c_s_C2E_stride = (int32_t)array->strides[1];
-    s->__e_bln_c_s_Cell_range_0 = (int32_t)array->origin[0];
-    array = gts_array_of(self, 30); /* wgtfac_c */
-    s->wgtfac_c = array->data;
-    s->__wgtfac_c_Cell_range_0 = (int32_t)array->origin[0];
-    s->__wgtfac_c_K_range_0 = (int32_t)array->origin[1];
-    s->__wgtfac_c_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 31); /* wgtfacq_c */
-    s->wgtfacq_c = array->data;
-    s->__wgtfacq_c_Cell_range_0 = (int32_t)array->origin[0];
-    s->__wgtfacq_c_K_range_0 = (int32_t)array->origin[1];
-    s->__wgtfacq_c_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 46); /* C2E */
-    s->gt_conn_C2E = array->data;
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
-    GTS_TRY(check_bounds(self));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_tables(self, FOLLOWS, 3));
+    gts_end_tables(self);
     self->has_new_array = false;
     return 0;
 }
@@ -250,156 +238,112 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, contravariant_correction_at_cells_on_half_levels),
-     .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, contravariant_correction_at_cells_on_half_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, next_w), .path = "next_w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, next_w), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, next_rho), .path = "next_rho", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, next_rho), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, next_exner), .path = "next_exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, next_exner), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, next_theta_v), .path = "next_theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, next_theta_v), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, dwdz_at_cells_on_model_levels), .path = "dwdz_at_cells_on_model_levels", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, dwdz_at_cells_on_model_levels), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, exner_dynamical_increment), .path = "exner_dynamical_increment", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, exner_dynamical_increment), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "K"})},
-    {GTS_MEMBER(arguments, geofac_div), .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, geofac_div), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, mass_flux_at_edges_on_model_levels), .path = "mass_flux_at_edges_on_model_levels",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, mass_flux_at_edges_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, theta_v_flux_at_edges_on_model_levels), .path = "theta_v_flux_at_edges_on_model_levels",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, theta_v_flux_at_edges_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, predictor_vertical_wind_advective_tendency),
-     .path = "predictor_vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, predictor_vertical_wind_advective_tendency), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, nonhydro_buoy_at_cells_on_half_levels), .path = "nonhydro_buoy_at_cells_on_half_levels",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, nonhydro_buoy_at_cells_on_half_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, rho_at_cells_on_half_levels), .path = "rho_at_cells_on_half_levels", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, rho_at_cells_on_half_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, contravariant_correction_at_edges_on_model_levels),
-     .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, contravariant_correction_at_edges_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(2, 9)})},
-    {GTS_MEMBER(arguments, exner_w_explicit_weight_parameter), .path = "exner_w_explicit_weight_parameter",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, exner_w_explicit_weight_parameter), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, current_exner), .path = "current_exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, current_exner), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, current_rho), .path = "current_rho", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, current_rho), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, current_theta_v), .path = "current_theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, current_theta_v), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, current_w), .path = "current_w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, current_w), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, inv_ddqz_z_full), .path = "inv_ddqz_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, inv_ddqz_z_full), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, exner_w_implicit_weight_parameter), .path = "exner_w_implicit_weight_parameter",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, exner_w_implicit_weight_parameter), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, theta_v_at_cells_on_half_levels), .path = "theta_v_at_cells_on_half_levels",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, theta_v_at_cells_on_half_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 10)})},
-    {GTS_MEMBER(arguments, perturbed_exner_at_cells_on_model_levels),
-     .path = "perturbed_exner_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, perturbed_exner_at_cells_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, exner_tendency_due_to_slow_physics), .path = "exner_tendency_due_to_slow_physics",
-     .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, exner_tendency_due_to_slow_physics), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, rho_iau_increment), .path = "rho_iau_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, rho_iau_increment), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "K"})},
-    {GTS_MEMBER(arguments, exner_iau_increment), .path = "exner_iau_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, exner_iau_increment), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "K"})},
-    {GTS_MEMBER(arguments, ddqz_z_half), .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
-     .device = GTS_CPU,
+    {GTS_MEMBER(arguments, ddqz_z_half), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 9)})},
-    {GTS_MEMBER(arguments, rayleigh_damping_factor), .path = "rayleigh_damping_factor", .kind = GTS_FIELD,
-     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, rayleigh_damping_factor), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(1, 3)})},
-    {GTS_MEMBER(arguments, reference_exner_at_cells_on_model_levels),
-     .path = "reference_exner_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, reference_exner_at_cells_on_model_levels), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(0, 9)})},
-    {GTS_MEMBER(arguments, e_bln_c_s), .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, e_bln_c_s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, wgtfac_c), .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wgtfac_c), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(3, 9)})},
-    {GTS_MEMBER(arguments, wgtfacq_c), .path = "wgtfacq_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wgtfacq_c), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(7, 9)})},
-    {GTS_MEMBER(arguments, dtime), .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, dtime)},
-    {.name = "is_iau_active", .path = "is_iau_active", .kind = GTS_STATIC, .dtype = GTS_BOOL,
-     .value = &(const bool){false}},
-    {.name = "rayleigh_type", .path = "rayleigh_type", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){2}},
-    {.name = "divdamp_type", .path = "divdamp_type", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){3}},
-    {.name = "at_first_substep", .path = "at_first_substep", .kind = GTS_STATIC, .dtype = GTS_BOOL,
-     .value = &(const bool){false}},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){3}},
-    {.name = "kstart_moist", .path = "kstart_moist", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "flat_level_index_plus1", .path = "flat_level_index_plus1", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){3}},
-    {.name = "start_cell_index_nudging", .path = "start_cell_index_nudging", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){0}},
-    {.name = "end_cell_index_local", .path = "end_cell_index_local", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){18}},
-    {.name = "start_cell_index_lateral_lvl3", .path = "start_cell_index_lateral_lvl3", .kind = GTS_STATIC,
-     .dtype = GTS_INT32, .value = &(const int32_t){0}},
-    {.name = "end_cell_index_halo_lvl1", .path = "end_cell_index_halo_lvl1", .kind = GTS_STATIC, .dtype = GTS_INT32,
-     .value = &(const int32_t){18}},
-    {.name = "vertical_start_index_model_top", .path = "vertical_start_index_model_top", .kind = GTS_STATIC,
-     .dtype = GTS_INT32, .value = &(const int32_t){0}},
-    {.name = "vertical_end_index_model_surface", .path = "vertical_end_index_model_surface", .kind = GTS_STATIC,
-     .dtype = GTS_INT32, .value = &(const int32_t){11}},
-    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Edge",
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_NAMED(is_iau_active), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
+    {GTS_NAMED(rayleigh_type), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
+    {GTS_NAMED(divdamp_type), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
+    {GTS_NAMED(at_first_substep), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
+    {GTS_NAMED(end_index_of_damping_layer), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
+    {GTS_NAMED(kstart_moist), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(flat_level_index_plus1), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
+    {GTS_NAMED(start_cell_index_nudging), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(end_cell_index_local), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(start_cell_index_lateral_lvl3), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(end_cell_index_halo_lvl1), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
+    {GTS_NAMED(vertical_start_index_model_top), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {GTS_NAMED(vertical_end_index_model_surface), .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){11}},
+    {GTS_MEMBER_AT(arguments, gt_conn_C2E, "C2E"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Edge",
      GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, GTS_USED(0, 17)},
               {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
 };
@@ -420,115 +364,18 @@ static const char *const PARAMETERS[] = {"contravariant_correction_at_cells_on_h
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0, \
-    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0, \
-    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __current_exner_Cell_range_0, \
-    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0, \
-    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0, \
-    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0, \
-    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0, \
-    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, \
-    int32_t __dwdz_at_cells_on_model_levels_Cell_range_0, int32_t __dwdz_at_cells_on_model_levels_K_range_0, \
-    int32_t __dwdz_at_cells_on_model_levels_K_stride, int32_t __e_bln_c_s_C2E_stride, \
-    int32_t __e_bln_c_s_Cell_range_0, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0, \
-    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride, \
-    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, \
-    int32_t __exner_w_implicit_weight_parameter_Cell_range_0, int32_t __geofac_div_C2E_stride, \
-    int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __inv_ddqz_z_full_Cell_range_0, \
-    int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride, \
-    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0, \
-    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0, \
-    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0, \
-    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0, \
-    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0, \
-    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, \
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, \
-    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride, \
-    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0, \
-    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride, \
-    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0, \
-    int32_t __predictor_vertical_wind_advective_tendency_K_range_0, \
-    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0, \
-    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0, \
-    int32_t __reference_exner_at_cells_on_model_levels_K_range_0, \
-    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0, \
-    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride, \
-    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0, \
-    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0, \
-    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, \
-    int32_t __theta_v_flux_at_edges_on_model_levels_K_stride, int32_t __wgtfac_c_Cell_range_0, \
-    int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride, int32_t __wgtfacq_c_Cell_range_0, \
-    int32_t __wgtfacq_c_K_range_0, int32_t __wgtfacq_c_K_stride, double dtime, int32_t gt_metrics_level
-
-#define INIT_ARGUMENTS() \
-    s->__contravariant_correction_at_cells_on_half_levels_Cell_range_0, \
-    s->__contravariant_correction_at_cells_on_half_levels_K_range_0, \
-    s->__contravariant_correction_at_cells_on_half_levels_K_stride, \
-    s->__contravariant_correction_at_edges_on_model_levels_Edge_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_K_range_0, \
-    s->__contravariant_correction_at_edges_on_model_levels_K_stride, s->__current_exner_Cell_range_0, \
-    s->__current_exner_K_range_0, s->__current_exner_K_stride, s->__current_rho_Cell_range_0, \
-    s->__current_rho_K_range_0, s->__current_rho_K_stride, s->__current_theta_v_Cell_range_0, \
-    s->__current_theta_v_K_range_0, s->__current_theta_v_K_stride, s->__current_w_Cell_range_0, \
-    s->__current_w_K_range_0, s->__current_w_K_stride, s->__ddqz_z_half_Cell_range_0, s->__ddqz_z_half_K_range_0, \
-    s->__ddqz_z_half_K_stride, s->__dwdz_at_cells_on_model_levels_Cell_range_0, \
-    s->__dwdz_at_cells_on_model_levels_K_range_0, s->__dwdz_at_cells_on_model_levels_K_stride, \
-    s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__exner_tendency_due_to_slow_physics_Cell_range_0, \
-    s->__exner_tendency_due_to_slow_physics_K_range_0, s->__exner_tendency_due_to_slow_physics_K_stride, \
-    s->__exner_w_explicit_weight_parameter_Cell_range_0, s->__exner_w_implicit_weight_parameter_Cell_range_0, \
-    s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, \
-    s->__inv_ddqz_z_full_Cell_range_0, s->__inv_ddqz_z_full_K_range_0, s->__inv_ddqz_z_full_K_stride, \
-    s->__mass_flux_at_edges_on_model_levels_Edge_range_0, s->__mass_flux_at_edges_on_model_levels_K_range_0, \
-    s->__mass_flux_at_edges_on_model_levels_K_stride, s->__next_exner_Cell_range_0, s->__next_exner_K_range_0, \
-    s->__next_exner_K_stride, s->__next_rho_Cell_range_0, s->__next_rho_K_range_0, s->__next_rho_K_stride, \
-    s->__next_theta_v_Cell_range_0, s->__next_theta_v_K_range_0, s->__next_theta_v_K_stride, s->__next_w_Cell_range_0, \
-    s->__next_w_K_range_0, s->__next_w_K_stride, s->__nonhydro_buoy_at_cells_on_half_levels_Cell_range_0, \
-    s->__nonhydro_buoy_at_cells_on_half_levels_K_range_0, s->__nonhydro_buoy_at_cells_on_half_levels_K_stride, \
-    s->__perturbed_exner_at_cells_on_model_levels_Cell_range_0, \
-    s->__perturbed_exner_at_cells_on_model_levels_K_range_0, s->__perturbed_exner_at_cells_on_model_levels_K_stride, \
-    s->__predictor_vertical_wind_advective_tendency_Cell_range_0, \
-    s->__predictor_vertical_wind_advective_tendency_K_range_0, \
-    s->__predictor_vertical_wind_advective_tendency_K_stride, s->__rayleigh_damping_factor_K_range_0, \
-    s->__rayleigh_damping_factor_K_stride, s->__reference_exner_at_cells_on_model_levels_Cell_range_0, \
-    s->__reference_exner_at_cells_on_model_levels_K_range_0, s->__reference_exner_at_cells_on_model_levels_K_stride, \
-    s->__rho_at_cells_on_half_levels_Cell_range_0, s->__rho_at_cells_on_half_levels_K_range_0, \
-    s->__rho_at_cells_on_half_levels_K_stride, s->__theta_v_at_cells_on_half_levels_Cell_range_0, \
-    s->__theta_v_at_cells_on_half_levels_K_range_0, s->__theta_v_at_cells_on_half_levels_K_stride, \
-    s->__theta_v_flux_at_edges_on_model_levels_Edge_range_0, s->__theta_v_flux_at_edges_on_model_levels_K_range_0, \
-    s->__theta_v_flux_at_edges_on_model_levels_K_stride, s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, \
-    s->__wgtfac_c_K_stride, s->__wgtfacq_c_Cell_range_0, s->__wgtfacq_c_K_range_0, s->__wgtfacq_c_K_stride, s->dtime, \
-    self->metrics_level
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *contravariant_correction_at_cells_on_half_levels,
-    double *contravariant_correction_at_edges_on_model_levels, double *current_exner, double *current_rho,
-    double *current_theta_v, double *current_w, double *ddqz_z_half, double *dwdz_at_cells_on_model_levels,
-    double *e_bln_c_s, double *exner_dynamical_increment, double *exner_iau_increment,
-    double *exner_tendency_due_to_slow_physics, double *exner_w_explicit_weight_parameter,
-    double *exner_w_implicit_weight_parameter, double *geofac_div, double *gt_compute_time, int32_t *gt_conn_C2E,
-    double *inv_ddqz_z_full, double *mass_flux_at_edges_on_model_levels, double *next_exner, double *next_rho,
-    double *next_theta_v, double *next_w, double *nonhydro_buoy_at_cells_on_half_levels,
-    double *perturbed_exner_at_cells_on_model_levels, double *predictor_vertical_wind_advective_tendency,
-    double *rayleigh_damping_factor, double *reference_exner_at_cells_on_model_levels,
-    double *rho_at_cells_on_half_levels, double *rho_iau_increment, double *theta_v_at_cells_on_half_levels,
-    double *theta_v_flux_at_edges_on_model_levels, double *wgtfac_c, double *wgtfacq_c, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -545,81 +392,23 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->contravariant_correction_at_cells_on_half_levels,
-        s->contravariant_correction_at_edges_on_model_levels, s->current_exner, s->current_rho, s->current_theta_v,
-        s->current_w, s->ddqz_z_half, s->dwdz_at_cells_on_model_levels, s->e_bln_c_s, s->exner_dynamical_increment,
-        s->exner_iau_increment, s->exner_tendency_due_to_slow_physics, s->exner_w_explicit_weight_parameter,
-        s->exner_w_implicit_weight_parameter, s->geofac_div, &self->compute_time, s->gt_conn_C2E, s->inv_ddqz_z_full,
-        s->mass_flux_at_edges_on_model_levels, s->next_exner, s->next_rho, s->next_theta_v, s->next_w,
-        s->nonhydro_buoy_at_cells_on_half_levels, s->perturbed_exner_at_cells_on_model_levels,
-        s->predictor_vertical_wind_advective_tendency, s->rayleigh_damping_factor,
-        s->reference_exner_at_cells_on_model_levels, s->rho_at_cells_on_half_levels, s->rho_iau_increment,
-        s->theta_v_at_cells_on_half_levels, s->theta_v_flux_at_edges_on_model_levels, s->wgtfac_c, s->wgtfacq_c,
-        INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(next_w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(next_rho, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(next_exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(next_theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(dwdz_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(exner_dynamical_increment, 2, GTS_STRIDE) \
-    GTS_EACH(geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(rho_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(exner_w_explicit_weight_parameter, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(current_exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(current_rho, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(current_theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(current_w, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(inv_ddqz_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(exner_w_implicit_weight_parameter, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(theta_v_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(perturbed_exner_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(exner_tendency_due_to_slow_physics, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(rho_iau_increment, 2, GTS_STRIDE) \
-    GTS_EACH(exner_iau_increment, 2, GTS_STRIDE) \
-    GTS_EACH(ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(rayleigh_damping_factor, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(reference_exner_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wgtfac_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wgtfacq_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -628,11 +417,11 @@ GTS_EXPORT int vertically_implicit_solver_at_predictor_step_f_call(gts_program *
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->dtime = args->dtime;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -649,143 +438,63 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* contravariant_correction_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* next_w */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* next_rho */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* next_exner */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* next_theta_v */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* dwdz_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* exner_dynamical_increment */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* geofac_div */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* mass_flux_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* theta_v_flux_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* predictor_vertical_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* nonhydro_buoy_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* rho_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* exner_w_explicit_weight_parameter */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* current_exner */
-    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* current_rho */
-    GTS_TRY(gts_convert_field(self, host, 17, args[17])); /* current_theta_v */
-    GTS_TRY(gts_convert_field(self, host, 18, args[18])); /* current_w */
-    GTS_TRY(gts_convert_field(self, host, 19, args[19])); /* inv_ddqz_z_full */
-    GTS_TRY(gts_convert_field(self, host, 20, args[20])); /* exner_w_implicit_weight_parameter */
-    GTS_TRY(gts_convert_field(self, host, 21, args[21])); /* theta_v_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 22, args[22])); /* perturbed_exner_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 23, args[23])); /* exner_tendency_due_to_slow_physics */
-    GTS_TRY(gts_convert_field(self, host, 24, args[24])); /* rho_iau_increment */
-    GTS_TRY(gts_convert_field(self, host, 25, args[25])); /* exner_iau_increment */
-    GTS_TRY(gts_convert_field(self, host, 26, args[26])); /* ddqz_z_half */
-    GTS_TRY(gts_convert_field(self, host, 27, args[27])); /* rayleigh_damping_factor */
-    GTS_TRY(gts_convert_field(self, host, 28, args[28])); /* reference_exner_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 29, args[29])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 30, args[30])); /* wgtfac_c */
-    GTS_TRY(gts_convert_field(self, host, 31, args[31])); /* wgtfacq_c */
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_correction_at_cells_on_half_levels, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_next_w, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_next_rho, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_next_exner, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_next_theta_v, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_dwdz_at_cells_on_model_levels, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_exner_dynamical_increment, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_geofac_div, args[7]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_mass_flux_at_edges_on_model_levels, args[8]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_theta_v_flux_at_edges_on_model_levels, args[9]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_predictor_vertical_wind_advective_tendency, args[10]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_nonhydro_buoy_at_cells_on_half_levels, args[11]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_rho_at_cells_on_half_levels, args[12]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_contravariant_correction_at_edges_on_model_levels, args[13]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_exner_w_explicit_weight_parameter, args[14]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_current_exner, args[15]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_current_rho, args[16]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_current_theta_v, args[17]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_current_w, args[18]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_inv_ddqz_z_full, args[19]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_exner_w_implicit_weight_parameter, args[20]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_theta_v_at_cells_on_half_levels, args[21]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_perturbed_exner_at_cells_on_model_levels, args[22]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_exner_tendency_due_to_slow_physics, args[23]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_rho_iau_increment, args[24]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_exner_iau_increment, args[25]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_ddqz_z_half, args[26]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_rayleigh_damping_factor, args[27]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_reference_exner_at_cells_on_model_levels, args[28]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_e_bln_c_s, args[29]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wgtfac_c, args[30]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wgtfacq_c, args[31]));
     /* iau_wgt_dyn is not used by the SDFG. */
-    GTS_TRY(gts_convert_scalar(self, host, 32, args[33], &s->dtime)); /* dtime */
-    GTS_TRY(gts_convert_static(self, host, 33, args[34])); /* is_iau_active */
-    GTS_TRY(gts_convert_static(self, host, 34, args[35])); /* rayleigh_type */
-    GTS_TRY(gts_convert_static(self, host, 35, args[36])); /* divdamp_type */
-    GTS_TRY(gts_convert_static(self, host, 36, args[37])); /* at_first_substep */
-    GTS_TRY(gts_convert_static(self, host, 37, args[38])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 38, args[39])); /* kstart_moist */
-    GTS_TRY(gts_convert_static(self, host, 39, args[40])); /* flat_level_index_plus1 */
-    GTS_TRY(gts_convert_static(self, host, 40, args[41])); /* start_cell_index_nudging */
-    GTS_TRY(gts_convert_static(self, host, 41, args[42])); /* end_cell_index_local */
-    GTS_TRY(gts_convert_static(self, host, 42, args[43])); /* start_cell_index_lateral_lvl3 */
-    GTS_TRY(gts_convert_static(self, host, 43, args[44])); /* end_cell_index_halo_lvl1 */
-    GTS_TRY(gts_convert_static(self, host, 44, args[45])); /* vertical_start_index_model_top */
-    GTS_TRY(gts_convert_static(self, host, 45, args[46])); /* vertical_end_index_model_surface */
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_dtime, args[33], &s->dtime));
+    GTS_TRY(gts_convert_static(self, host, LEAF_is_iau_active, args[34]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_rayleigh_type, args[35]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_divdamp_type, args[36]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_at_first_substep, args[37]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_end_index_of_damping_layer, args[38]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_kstart_moist, args[39]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_flat_level_index_plus1, args[40]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_start_cell_index_nudging, args[41]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_end_cell_index_local, args[42]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_start_cell_index_lateral_lvl3, args[43]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_end_cell_index_halo_lvl1, args[44]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_start_index_model_top, args[45]));
+    GTS_TRY(gts_convert_static(self, host, LEAF_vertical_end_index_model_surface, args[46]));
     if (gts_is_known_provider(self, 47, args[47]))
         return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 46, args[47]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 46, gt_conn_C2E));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_C2E, args[47]));
     return host->remember_provider(self, args[47]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL vertically_implicit_solver_at_predictor_step_f_fortran
+#define GTS_FORTRAN_BIND vertically_implicit_solver_at_predictor_step_f_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void vertically_implicit_solver_at_predictor_step_f_fortran(
-    gts_program *const *program, const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
-    const CFI_cdesc_t *next_w_, const CFI_cdesc_t *next_rho_, const CFI_cdesc_t *next_exner_,
-    const CFI_cdesc_t *next_theta_v_, const CFI_cdesc_t *dwdz_at_cells_on_model_levels_,
-    const CFI_cdesc_t *exner_dynamical_increment_, const CFI_cdesc_t *geofac_div_,
-    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,
-    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,
-    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, const CFI_cdesc_t *rho_at_cells_on_half_levels_,
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,
-    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, const CFI_cdesc_t *current_exner_,
-    const CFI_cdesc_t *current_rho_, const CFI_cdesc_t *current_theta_v_, const CFI_cdesc_t *current_w_,
-    const CFI_cdesc_t *inv_ddqz_z_full_, const CFI_cdesc_t *exner_w_implicit_weight_parameter_,
-    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,
-    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, const CFI_cdesc_t *rho_iau_increment_,
-    const CFI_cdesc_t *exner_iau_increment_, const CFI_cdesc_t *ddqz_z_half_,
-    const CFI_cdesc_t *rayleigh_damping_factor_, const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,
-    const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *wgtfac_c_, const CFI_cdesc_t *wgtfacq_c_, double dtime_,
-    const CFI_cdesc_t *gt_conn_C2E_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->dtime = dtime_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void vertically_implicit_solver_at_predictor_step_f_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
-    const CFI_cdesc_t *next_w_, const CFI_cdesc_t *next_rho_, const CFI_cdesc_t *next_exner_,
-    const CFI_cdesc_t *next_theta_v_, const CFI_cdesc_t *dwdz_at_cells_on_model_levels_,
-    const CFI_cdesc_t *exner_dynamical_increment_, const CFI_cdesc_t *geofac_div_,
-    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,
-    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,
-    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, const CFI_cdesc_t *rho_at_cells_on_half_levels_,
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,
-    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, const CFI_cdesc_t *current_exner_,
-    const CFI_cdesc_t *current_rho_, const CFI_cdesc_t *current_theta_v_, const CFI_cdesc_t *current_w_,
-    const CFI_cdesc_t *inv_ddqz_z_full_, const CFI_cdesc_t *exner_w_implicit_weight_parameter_,
-    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,
-    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, const CFI_cdesc_t *rho_iau_increment_,
-    const CFI_cdesc_t *exner_iau_increment_, const CFI_cdesc_t *ddqz_z_half_,
-    const CFI_cdesc_t *rayleigh_damping_factor_, const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,
-    const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *wgtfac_c_, const CFI_cdesc_t *wgtfacq_c_, double dtime_,
-    const CFI_cdesc_t *gt_conn_C2E_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.dtime = dtime_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -819,4 +528,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 92dba15665b193cf9ac2ba70c60cc5759b94c66addba883c074150f57d7927f6 */
+/* gtstub: sha256 of the text above: b990142be9220d396b4320dca80dd8c6ac81fb7596326a580c07dc304ab19b6e */

@@ -9,44 +9,62 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calling_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(x, 1, GTS_LAYOUT) GTS_ARRAY(y, 2, GTS_LAYOUT) GTS_SCALAR(a, double) \
+    GTS_CALLBACK(now, struct calling_now_callback) GTS_CALLBACK(see, struct calling_see_callback) \
+    GTS_CALLBACK(weigh, struct calling_weigh_callback) GTS_CALLBACK(smooth, struct calling_smooth_callback) \
+    GTS_CALLBACK(split, struct calling_split_callback)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_FROM(int32_t, N, GTS_OF(x)->shape[0]) \
+    GTS_IS(double, a, s->a) \
+    GTS_IS(gts_function_now *, now, gts_callee_now) \
+    GTS_IS(gts_function_see *, see, gts_callee_see) \
+    GTS_IS(gts_function_smooth *, smooth, gts_callee_smooth) \
+    GTS_IS(gts_function_split *, split, gts_callee_split) \
+    GTS_IS(gts_function_weigh *, weigh, gts_callee_weigh)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, x, GTS_OF(x)->data) \
+    GTS_FROM(float *, y, GTS_OF(y)->data) \
+    INIT(GTS_FROM, GTS_IS)
+
+/* What the SDFG takes only in a structure, or not at all. */
+#define OTHER_SLOTS(GTS_FROM) \
+    GTS_FROM(int32_t, M, GTS_OF(y)->shape[1])
+
 struct slots {
-    double *x;
-    float *y;
-    int32_t N;
     double a;
-    int32_t M;
     struct calling_now_callback now;
     struct calling_see_callback see;
     struct calling_weigh_callback weigh;
     struct calling_smooth_callback smooth;
     struct calling_split_callback split;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
+    OTHER_SLOTS(GTS_SLOT)
 };
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* x */
-    s->x = array->data;
-    s->N = (int32_t)array->shape[0];
-    array = gts_array_of(self, 1); /* y */
-    s->y = array->data;
-    s->M = (int32_t)array->shape[1];
-
-    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->N, "size of axis 0 of 'y'",
-                             gts_array_of(self, 1)->shape[0]));
-    GTS_TRY(gts_check_stride(self, "size of axis 0 of 'x'", s->N, "stride of axis 1 of 'y'", 1, 1));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    OTHER_SLOTS(GTS_FILL)
+    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->N, "size of axis 0 of 'y'", GTS_OF(y)->shape[0]));
+    GTS_TRY(gts_check_stride(self, "size of axis 0 of 'x'", s->N, "stride of axis 1 of 'y'", LEAF_y, 1));
     self->has_new_array = false;
     return 0;
 }
@@ -54,19 +72,17 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, x), .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+    {GTS_MEMBER(arguments, x), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, y), .path = "y", .kind = GTS_FIELD, .dtype = GTS_FLOAT32, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, y), .dtype = GTS_FLOAT32,
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE},
               {.dim = "K", .fixed = GTS_START, .start = 0, .slots = GTS_STRIDE | GTS_SIZE})},
-    {GTS_MEMBER(arguments, a), .path = "a", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, a)},
-    {GTS_MEMBER(arguments, now), .path = "now", .kind = GTS_CALLBACK, .slot = offsetof(struct slots, now)},
-    {GTS_MEMBER(arguments, see), .path = "see", .kind = GTS_CALLBACK, .slot = offsetof(struct slots, see)},
-    {GTS_MEMBER(arguments, weigh), .path = "weigh", .kind = GTS_CALLBACK, .is_parallel = true,
-.slot = offsetof(struct slots, weigh)},
-    {GTS_MEMBER(arguments, smooth), .path = "smooth", .kind = GTS_CALLBACK, .slot = offsetof(struct slots, smooth)},
-    {GTS_MEMBER(arguments, split), .path = "split", .kind = GTS_CALLBACK, .slot = offsetof(struct slots, split)},
+    {GTS_MEMBER(arguments, a), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, a)},
+    {GTS_MEMBER(arguments, now), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, now)},
+    {GTS_MEMBER(arguments, see), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, see)},
+    {GTS_MEMBER(arguments, weigh), .kind = GTS_CALLBACK, .is_parallel = true, .slot = offsetof(struct slots, weigh)},
+    {GTS_MEMBER(arguments, smooth), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, smooth)},
+    {GTS_MEMBER(arguments, split), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, split)},
 };
 
 static const char *const PARAMETERS[] = {"x", "y", "a", "now", "see", "weigh", "smooth", "split"};
@@ -92,7 +108,7 @@ static double gts_callee_now(void)
         const gts_callback_value values[] = {
             {.data = &returned, .dtype = GTS_FLOAT64},
         };
-        gts_callback_host(self, 3, values, 0, 1);
+        gts_callback_host(self, LEAF_now, values, 0, 1);
     }
     gts_callback_end(&frame);
     return returned;
@@ -116,7 +132,7 @@ static void gts_callee_see(const double *a0, const float *a1)
             {.data = (void *)a0, .dtype = GTS_FLOAT64, .rank = 1, .shape = shape0, .strides = strides0},
             {.data = (void *)a1, .dtype = GTS_FLOAT32, .rank = 2, .shape = shape1, .strides = strides1},
         };
-        gts_callback_host(self, 4, values, 2, 0);
+        gts_callback_host(self, LEAF_see, values, 2, 0);
     }
     gts_callback_end(&frame);
 }
@@ -140,7 +156,7 @@ static bool gts_callee_weigh(double a0, int32_t a1, bool a2)
             {.data = &a2, .dtype = GTS_BOOL},
             {.data = &returned, .dtype = GTS_BOOL},
         };
-        gts_callback_host(self, 5, values, 3, 1);
+        gts_callback_host(self, LEAF_weigh, values, 3, 1);
     }
     gts_callback_end(&frame);
     return returned;
@@ -164,7 +180,7 @@ static void gts_callee_smooth(const double *a0, double *a1)
             {.data = (void *)a0, .dtype = GTS_FLOAT64, .rank = 1, .shape = shape0, .strides = strides0},
             {.data = a1, .dtype = GTS_FLOAT64, .rank = 1, .shape = shape1, .strides = strides1},
         };
-        gts_callback_host(self, 6, values, 1, 1);
+        gts_callback_host(self, LEAF_smooth, values, 1, 1);
     }
     gts_callback_end(&frame);
 }
@@ -187,33 +203,25 @@ static void gts_callee_split(double a0, int32_t *a1, float *a2)
             {.data = a1, .dtype = GTS_INT32},
             {.data = a2, .dtype = GTS_FLOAT32, .rank = 2, .shape = shape2, .strides = strides2},
         };
-        gts_callback_host(self, 7, values, 1, 2);
+        gts_callback_host(self, LEAF_split, values, 1, 2);
     }
     gts_callback_end(&frame);
 }
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with, and what ends its other lists of arguments. */
-#define INIT_PARAMETERS() \
-    int32_t N, double a, gts_function_now *now, gts_function_see *see, gts_function_smooth *smooth, \
-    gts_function_split *split, gts_function_weigh *weigh
-
-#define INIT_ARGUMENTS() \
-    s->N, s->a, gts_callee_now, gts_callee_see, gts_callee_smooth, gts_callee_split, gts_callee_weigh
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *x, float *y, INIT_PARAMETERS());
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -231,28 +239,19 @@ static int run(gts_program *self)
     const struct slots *const s = self->slots;
 
     GTS_TRY(gts_callbacks_begin(&RUNNING, self));
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->x, s->y, INIT_ARGUMENTS());
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     GTS_TRY(gts_callbacks_end(&RUNNING, self));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(x, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(y, 2, GTS_START | GTS_SIZE | GTS_STRIDE)
-
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -260,20 +259,16 @@ GTS_EXPORT int calling_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->a = args->a;
-        s->now = args->now;
-        s->see = args->see;
-        s->weigh = args->weigh;
-        s->smooth = args->smooth;
-        s->split = args->split;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_check_callbacks(self);
-        if (GTS_LIKELY(status == 0))
-            status = gts_call_run(self, run);
     }
+    if (GTS_LIKELY(status == 0))
+        status = gts_call_run(self, run);
     gts_leave(self);
     return status;
 }
@@ -288,92 +283,21 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* y */
-    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->a)); /* a */
-    GTS_TRY(host->callback(self, 3, args[3])); /* now */
-    GTS_TRY(host->callback(self, 4, args[4])); /* see */
-    GTS_TRY(host->callback(self, 5, args[5])); /* weigh */
-    GTS_TRY(host->callback(self, 6, args[6])); /* smooth */
-    GTS_TRY(host->callback(self, 7, args[7])); /* split */
+    GTS_TRY(gts_convert_field(self, host, LEAF_x, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_y, args[1]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_a, args[2], &s->a));
+    GTS_TRY(host->callback(self, LEAF_now, args[3]));
+    GTS_TRY(host->callback(self, LEAF_see, args[4]));
+    GTS_TRY(host->callback(self, LEAF_weigh, args[5]));
+    GTS_TRY(host->callback(self, LEAF_smooth, args[6]));
+    GTS_TRY(host->callback(self, LEAF_split, args[7]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL calling_fortran
+#define GTS_FORTRAN_BIND calling_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void calling_fortran(
-    gts_program *const *program, const CFI_cdesc_t *x_, const CFI_cdesc_t *y_, double a_, gts_function now_,
-    gts_function see_, gts_function weigh_, gts_function smooth_, gts_function split_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->a = a_;
-        memcpy(&s->now.function, &now_, sizeof s->now.function);
-        s->now.data = NULL;
-        memcpy(&s->see.function, &see_, sizeof s->see.function);
-        s->see.data = NULL;
-        memcpy(&s->weigh.function, &weigh_, sizeof s->weigh.function);
-        s->weigh.data = NULL;
-        memcpy(&s->smooth.function, &smooth_, sizeof s->smooth.function);
-        s->smooth.data = NULL;
-        memcpy(&s->split.function, &split_, sizeof s->split.function);
-        s->split.data = NULL;
-        status = gts_check_callbacks(self);
-        if (GTS_LIKELY(status == 0))
-            status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void calling_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *x_, const CFI_cdesc_t *y_, double a_, gts_function now_,
-    gts_function see_, gts_function weigh_, gts_function smooth_, gts_function split_, gts_bound_call **bound,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.a = a_;
-    memcpy(&args.now.function, &now_, sizeof args.now.function);
-    args.now.data = NULL;
-    memcpy(&args.see.function, &see_, sizeof args.see.function);
-    args.see.data = NULL;
-    memcpy(&args.weigh.function, &weigh_, sizeof args.weigh.function);
-    args.weigh.data = NULL;
-    memcpy(&args.smooth.function, &smooth_, sizeof args.smooth.function);
-    args.smooth.data = NULL;
-    memcpy(&args.split.function, &split_, sizeof args.split.function);
-    args.split.data = NULL;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -404,4 +328,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5edd149c98553dfdb4552ad640b311ac28a9cbd8a17f95c249922747f46345a3 */
+/* gtstub: sha256 of the text above: 446a4bacc41097dc280c65b9688656e513eac311b201390b221fb9459d0124ad */

@@ -9,35 +9,38 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(x, 1, GTS_SIZE | GTS_STRIDE) GTS_SCALAR(factor, double) GTS_ARRAY(out, 1, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, out, GTS_OF(out)->data) \
+    GTS_FROM(double *, x, GTS_OF(x)->data) \
+    GTS_FROM(int32_t, __n, GTS_OF(x)->shape[0]) \
+    GTS_IS(double, factor, s->factor)
+
 struct slots {
-    double *out, *x;
-    int32_t __n;
     double factor;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
 };
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* x */
-    s->x = array->data;
-    s->__n = (int32_t)array->shape[0];
-    array = gts_array_of(self, 2); /* out */
-    s->out = array->data;
-
-    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->__n, "size of axis 0 of 'out'",
-                             gts_array_of(self, 2)->shape[0]));
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->__n, "size of axis 0 of 'out'", GTS_OF(out)->shape[0]));
     self->has_new_array = false;
     return 0;
 }
@@ -45,12 +48,10 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, x), .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, x), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, factor), .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, factor)},
-    {GTS_MEMBER(arguments, out), .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, factor), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, factor)},
+    {GTS_MEMBER(arguments, out), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
 };
 
@@ -59,9 +60,7 @@ static const char *const PARAMETERS[] = {"x", "factor", "out"};
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(void);
-
-typedef void sdfg_program(
-    void *, double *out, double *x, int32_t __n, double factor);
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
@@ -69,6 +68,8 @@ static void *init(const gts_program *self)
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -85,27 +86,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->out, s->x, s->__n, s->factor);
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(x, 1, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(out, 1, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -113,11 +105,12 @@ GTS_EXPORT int prog_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->factor = args->factor;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -134,63 +127,16 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* out */
+    GTS_TRY(gts_convert_field(self, host, LEAF_x, args[0]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_factor, args[1], &s->factor));
+    GTS_TRY(gts_convert_field(self, host, LEAF_out, args[2]));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL prog_fortran
+#define GTS_FORTRAN_BIND prog_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void prog_fortran(
-    gts_program *const *program, const CFI_cdesc_t *x_, double factor_, const CFI_cdesc_t *out_, int *stat,
-    const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->factor = factor_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void prog_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *x_, double factor_, const CFI_cdesc_t *out_, gts_bound_call **bound,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.factor = factor_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -222,4 +168,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 358658ffc10057a075fb8e172cd48deb8db19bea8a97cfa5b5d7771a54e44328 */
+/* gtstub: sha256 of the text above: 27c76999479fbd1ec7a16268a4c46259c1fdec28a3236c834512864d23e8486e */

@@ -9,21 +9,45 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct shapes_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(a, 1, GTS_LAYOUT) GTS_ARRAY(edges, 1, GTS_LAYOUT) GTS_ARRAY(twice, 1, GTS_LAYOUT) \
+    GTS_ARRAY(table, 1, GTS_LAYOUT) GTS_ARRAY(odd, 1, GTS_LAYOUT) GTS_ARRAY(wide, 1, GTS_LAYOUT) \
+    GTS_ARRAY(f, 2, GTS_LAYOUT) GTS_ARRAY(g, 2, GTS_LAYOUT) GTS_SCALAR(M, int32_t)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_FROM(double *, a, GTS_OF(a)->data) \
+    GTS_FROM(double *, edges, GTS_OF(edges)->data) \
+    GTS_FROM(double *, f, GTS_OF(f)->data) \
+    GTS_FROM(double *, g, GTS_OF(g)->data) \
+    GTS_FROM(double *, odd, GTS_OF(odd)->data) \
+    GTS_FROM(double *, table, GTS_OF(table)->data) \
+    GTS_FROM(double *, twice, GTS_OF(twice)->data) \
+    GTS_FROM(double *, wide, GTS_OF(wide)->data) \
+    GTS_FROM(int32_t, H, (GTS_OF(odd)->shape[0] - 1) / 2) \
+    GTS_FROM(int64_t, L, GTS_OF(wide)->shape[0]) \
+    GTS_IS(int32_t, M, s->M) \
+    GTS_FROM(int32_t, N, GTS_OF(a)->shape[0])
+
+/* What the SDFG takes only in a structure, or not at all. */
+#define OTHER_SLOTS(GTS_FROM) \
+    GTS_FROM(int32_t, T, GTS_OF(f)->shape[0])
+
 struct slots {
     int32_t M;
-    double *a, *edges, *f, *g, *odd, *table, *twice, *wide;
-    int32_t H;
-    int64_t L;
-    int32_t N, T;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
+    OTHER_SLOTS(GTS_SLOT)
     unsigned char gts_checked[4]; /* the first members, as they were when check_scalars() succeeded */
 };
 
@@ -31,8 +55,8 @@ struct slots {
 static GTS_NOINLINE int check_scalars(gts_program *self)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_check_shape(self, 3, 0, GTS_SIZE, (uint64_t)s->M * (uint64_t)s->N, "M*N")); /* table */
-    GTS_TRY(gts_check_shape(self, 7, 0, GTS_STRIDE, 2 * (uint64_t)s->M, "2*M")); /* g */
+    GTS_TRY(gts_check_shape(self, LEAF_table, 0, GTS_SIZE, (uint64_t)s->M * (uint64_t)s->N, "M*N"));
+    GTS_TRY(gts_check_shape(self, LEAF_g, 0, GTS_STRIDE, 2 * (uint64_t)s->M, "2*M"));
     memcpy(s->gts_checked, s, sizeof s->gts_checked);
     return 0;
 }
@@ -47,35 +71,13 @@ static inline bool has_new_scalar(const struct slots *s)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* a */
-    s->a = array->data;
-    s->N = (int32_t)array->shape[0];
-    array = gts_array_of(self, 1); /* edges */
-    s->edges = array->data;
-    array = gts_array_of(self, 2); /* twice */
-    s->twice = array->data;
-    array = gts_array_of(self, 3); /* table */
-    s->table = array->data;
-    array = gts_array_of(self, 4); /* odd */
-    s->odd = array->data;
-    s->H = (int32_t)((array->shape[0] - 1) / 2);
-    array = gts_array_of(self, 5); /* wide */
-    s->wide = array->data;
-    s->L = (int64_t)array->shape[0];
-    array = gts_array_of(self, 6); /* f */
-    s->f = array->data;
-    s->T = (int32_t)array->shape[0];
-    array = gts_array_of(self, 7); /* g */
-    s->g = array->data;
-
-    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'f'", s->T, "size of axis 0 of 'g'",
-                             gts_array_of(self, 7)->shape[0]));
-    GTS_TRY(gts_check_shape(self, 1, 0, GTS_SIZE, (uint64_t)s->N + 1, "N + 1")); /* edges */
-    GTS_TRY(gts_check_shape(self, 2, 0, GTS_SIZE, 2 * (uint64_t)s->N, "2*N")); /* twice */
-    GTS_TRY(gts_check_shape(self, 4, 0, GTS_SIZE, 2 * (uint64_t)s->H + 1, "2*H + 1")); /* odd */
-    GTS_TRY(gts_check_shape(self, 6, 0, GTS_STRIDE, (uint64_t)s->N + (uint64_t)s->T, "N + T")); /* f */
+    SLOTS(GTS_FILL, GTS_NOTHING)
+    OTHER_SLOTS(GTS_FILL)
+    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'f'", s->T, "size of axis 0 of 'g'", GTS_OF(g)->shape[0]));
+    GTS_TRY(gts_check_shape(self, LEAF_edges, 0, GTS_SIZE, (uint64_t)s->N + 1, "N + 1"));
+    GTS_TRY(gts_check_shape(self, LEAF_twice, 0, GTS_SIZE, 2 * (uint64_t)s->N, "2*N"));
+    GTS_TRY(gts_check_shape(self, LEAF_odd, 0, GTS_SIZE, 2 * (uint64_t)s->H + 1, "2*H + 1"));
+    GTS_TRY(gts_check_shape(self, LEAF_f, 0, GTS_STRIDE, (uint64_t)s->N + (uint64_t)s->T, "N + T"));
     GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
@@ -84,25 +86,25 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, a), .path = "a", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, a), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, edges), .path = "edges", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, edges), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, twice), .path = "twice", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, twice), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, table), .path = "table", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, table), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1})},
-    {GTS_MEMBER(arguments, odd), .path = "odd", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, odd), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, wide), .path = "wide", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, wide), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 0})},
-    {GTS_MEMBER(arguments, f), .path = "f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, f), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_START, .start = 0, .slots = GTS_SIZE},
-              {.dim = "Cell", .fixed = GTS_START | GTS_SIZE | GTS_STRIDE, .start = 0, .size = 2, .stride = 1})},
-    {GTS_MEMBER(arguments, g), .path = "g", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .written = true,
+              {.dim = "Cell", .fixed = GTS_LAYOUT, .start = 0, .size = 2, .stride = 1})},
+    {GTS_MEMBER(arguments, g), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .fixed = GTS_START, .start = 0, .slots = GTS_SIZE | GTS_STRIDE},
-              {.dim = "Cell", .fixed = GTS_START | GTS_SIZE | GTS_STRIDE, .start = 0, .size = 2, .stride = 1})},
-    {GTS_MEMBER(arguments, M), .path = "M", .kind = GTS_SCALAR, .dtype = GTS_INT32, .slot = offsetof(struct slots, M)},
+              {.dim = "Cell", .fixed = GTS_LAYOUT, .start = 0, .size = 2, .stride = 1})},
+    {GTS_MEMBER(arguments, M), .kind = GTS_SCALAR, .dtype = GTS_INT32, .slot = offsetof(struct slots, M)},
 };
 
 static const char *const PARAMETERS[] = {"a", "edges", "twice", "table", "odd", "wide", "f", "g", "M"};
@@ -110,10 +112,7 @@ static const char *const PARAMETERS[] = {"a", "edges", "twice", "table", "odd", 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(void);
-
-typedef void sdfg_program(
-    void *, double *a, double *edges, double *f, double *g, double *odd, double *table, double *twice, double *wide,
-    int32_t H, int64_t L, int32_t M, int32_t N);
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
@@ -121,6 +120,8 @@ static void *init(const gts_program *self)
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -139,33 +140,18 @@ static int run(gts_program *self)
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, s->a, s->edges, s->f, s->g, s->odd, s->table, s->twice, s->wide, s->H, s->L, s->M, s->N);
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(a, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(edges, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(twice, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(table, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(odd, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(wide, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(f, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(g, 2, GTS_START | GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -173,11 +159,12 @@ GTS_EXPORT int shapes_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->M = args->M;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -194,71 +181,22 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* a */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* edges */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* twice */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* table */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* odd */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wide */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* f */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* g */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->M)); /* M */
+    GTS_TRY(gts_convert_field(self, host, LEAF_a, args[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_edges, args[1]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_twice, args[2]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_table, args[3]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_odd, args[4]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_wide, args[5]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_f, args[6]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_g, args[7]));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_M, args[8], &s->M));
     return 0;
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL shapes_fortran
+#define GTS_FORTRAN_BIND shapes_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void shapes_fortran(
-    gts_program *const *program, const CFI_cdesc_t *a_, const CFI_cdesc_t *edges_, const CFI_cdesc_t *twice_,
-    const CFI_cdesc_t *table_, const CFI_cdesc_t *odd_, const CFI_cdesc_t *wide_, const CFI_cdesc_t *f_,
-    const CFI_cdesc_t *g_, int32_t M_, int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->M = M_;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void shapes_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *a_, const CFI_cdesc_t *edges_, const CFI_cdesc_t *twice_,
-    const CFI_cdesc_t *table_, const CFI_cdesc_t *odd_, const CFI_cdesc_t *wide_, const CFI_cdesc_t *f_,
-    const CFI_cdesc_t *g_, int32_t M_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.M = M_;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -290,4 +228,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2c82e997eed4d00f754a5524d227e7f13a9dded06b35e6bf373298a39122cb79 */
+/* gtstub: sha256 of the text above: c2cd0f0ae6f106a3366802291a2ab70170938ee1fb70e9328d3e724948c9b72e */

@@ -9,23 +9,54 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 9
-#error "This stub was generated for ABI 9 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 10
+#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct whole_args arguments;
 
+/* The arguments: arrays with the number of axes and what the SDFG can tell of these, others with their types. */
+#define ARGUMENTS(GTS_ARRAY, GTS_SCALAR, GTS_CALLBACK, GTS_STATIC) \
+    GTS_ARRAY(vn, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) GTS_ARRAY(x_0, 1, GTS_SIZE | GTS_STRIDE) \
+    GTS_SCALAR(x_1_0, int32_t) GTS_SCALAR(x_1_1, float) GTS_SCALAR(flag, bool) \
+    GTS_ARRAY(out_0, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) GTS_ARRAY(out_1, 2, GTS_STRIDE) \
+    GTS_ARRAY(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE)
+
+enum { ARGUMENTS(GTS_LEAF, GTS_LEAF, GTS_LEAF, GTS_LEAF) }; /* LEAF_<name>: the index in LEAVES */
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() names the array of each. */
+/* What the SDFG is initialised with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define INIT(GTS_FROM, GTS_IS) \
+    GTS_IS(int32_t, __nk, s->__nk) \
+    GTS_IS(bool, flag, s->flag)
+
+/* What the SDFG is called with: type, name and value. fill() takes those of GTS_FROM from arrays. */
+#define SLOTS(GTS_FROM, GTS_IS) \
+    GTS_IS(double *, gt_compute_time, &self->compute_time) \
+    GTS_FROM(int32_t *, gt_conn_E2V, GTS_OF(gt_conn_E2V)->data) \
+    GTS_FROM(double *, out_0, GTS_OF(out_0)->data) \
+    GTS_FROM(double *, out_1, GTS_OF(out_1)->data) \
+    GTS_FROM(double *, vn, GTS_OF(vn)->data) \
+    GTS_FROM(double *, x_0, GTS_OF(x_0)->data) \
+    GTS_FROM(int32_t, __gt_conn_E2V_neighbor_stride, GTS_OF(gt_conn_E2V)->strides[1]) \
+    GTS_FROM(int32_t, __nk, GTS_OF(vn)->shape[1]) \
+    GTS_FROM(int32_t, __out_0_K_range_0, GTS_OF(out_0)->origin[1]) \
+    GTS_FROM(int32_t, __out_0_K_range_1, gts_stop(GTS_OF(out_0), 1)) \
+    GTS_FROM(int32_t, __out_0_K_stride, GTS_OF(out_0)->strides[1]) \
+    GTS_FROM(int32_t, __out_1_K_stride, GTS_OF(out_1)->strides[1]) \
+    GTS_FROM(int32_t, __vn_Edge_range_1, gts_stop(GTS_OF(vn), 0)) \
+    GTS_FROM(int32_t, __vn_K_stride, GTS_OF(vn)->strides[1]) \
+    GTS_IS(bool, flag, s->flag) \
+    GTS_IS(int32_t, gt_metrics_level, self->metrics_level) \
+    GTS_IS(int32_t, x_1_0, s->x_1_0) \
+    GTS_IS(float, x_1_1, s->x_1_1)
+
 struct slots {
     int32_t x_1_0;
     bool flag;
-    int32_t *gt_conn_E2V;
-    double *out_0, *out_1, *vn, *x_0;
-    int32_t __gt_conn_E2V_neighbor_stride, __nk, __out_0_K_range_0, __out_0_K_range_1, __out_0_K_stride,
-        __out_1_K_stride, __vn_Edge_range_1, __vn_K_stride;
     float x_1_1;
+    SLOTS(GTS_SLOT, GTS_NOTHING)
     gts_indices gts_common[2]; /* the indices that the arrays of each of USES have in common */
     gts_samples gts_tables[1]; /* elements that each call from C or Fortran compares */
     unsigned char gts_checked[5]; /* the first members, as they were when check_scalars() succeeded */
@@ -35,22 +66,19 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    /* E2V: indices of a temporary */
-    {.table = 7, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    {.table = LEAF_gt_conn_E2V, .leaf = GTS_TEMPORARY, .columns = 0x3},
 };
 
 /* Axes of which a call uses the same indices. */
 static const gts_use USES[] = {
-    /* Edge of E2V */
-    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{7, 0}}},
-    /* K of out[0] */
-    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{5, 1}}},
+    GTS_USE({LEAF_gt_conn_E2V, 0}),
+    GTS_USE({LEAF_out_0, 1}),
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots with _. */
 static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const s = self->slots;
+    struct slots *const s = self->slots;
     const int64_t __out_0_K_range_0_ = s->__out_0_K_range_0;
     const int64_t __out_0_K_range_1_ = s->__out_0_K_range_1;
     const int64_t __vn_Edge_range_1_ = s->__vn_Edge_range_1;
@@ -87,31 +115,11 @@ static inline bool has_new_scalar(const struct slots *s)
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *array;
-
-    array = gts_array_of(self, 0); /* vn */
-    s->vn = array->data;
-    s->__nk = (int32_t)array->shape[1];
-    s->__vn_Edge_range_1 = (int32_t)gts_stop(array, 0);
-    s->__vn_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 1); /* x[0] */
-    s->x_0 = array->data;
-    array = gts_array_of(self, 5); /* out[0] */
-    s->out_0 = array->data;
-    s->__out_0_K_range_0 = (int32_t)array->origin[1];
-    s->__out_0_K_range_1 = (int32_t)gts_stop(array, 1);
-    s->__out_0_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 6); /* out[1] */
-    s->out_1 = array->data;
-    s->__out_1_K_stride = (int32_t)array->strides[1];
-    array = gts_array_of(self, 7); /* E2V */
-    s->gt_conn_E2V = array->data;
-    s->__gt_conn_E2V_neighbor_stride = (int32_t)array->strides[1];
-
+    SLOTS(GTS_FILL, GTS_NOTHING)
     GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 0 of 'x[0]'",
-                             gts_array_of(self, 1)->shape[0]));
+                             GTS_OF(x_0)->shape[0]));
     GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 1 of 'out[0]'",
-                             gts_array_of(self, 5)->shape[1]));
+                             GTS_OF(out_0)->shape[1]));
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->gts_common);
     GTS_TRY(check_scalars(self));
     self->has_new_array = false;
@@ -121,26 +129,22 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_STOP,
                GTS_USED(0, 1)}, {.dim = "K", .slots = GTS_SIZE | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, x_0), .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER_AT(arguments, x_0, "x[0]"), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, x_1_0), .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER_AT(arguments, x_1_0, "x[1][0]"), .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, x_1_0)},
-    {GTS_MEMBER(arguments, x_1_1), .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32,
+    {GTS_MEMBER_AT(arguments, x_1_1, "x[1][1]"), .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32,
      .slot = offsetof(struct slots, x_1_1)},
-    {GTS_MEMBER(arguments, flag), .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL,
-     .slot = offsetof(struct slots, flag)},
-    {GTS_MEMBER(arguments, out_0), .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER(arguments, flag), .kind = GTS_SCALAR, .dtype = GTS_BOOL, .slot = offsetof(struct slots, flag)},
+    {GTS_MEMBER_AT(arguments, out_0, "out[0]"), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1},
               {.dim = "K", .slots = GTS_SIZE | GTS_START | GTS_STOP | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, out_1), .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
-     .written = true,
+    {GTS_MEMBER_AT(arguments, out_1, "out[1]"), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "K", .slots = GTS_STRIDE})},
-    {GTS_MEMBER(arguments, gt_conn_E2V), .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
-     .codomain = "Vertex",
+    {GTS_MEMBER_AT(arguments, gt_conn_E2V, "E2V"), .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
               {.dim = "E2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
 };
@@ -149,40 +153,28 @@ static const char *const PARAMETERS[] = {"vn", "x", "flag", "unused", "out"};
 
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-/* What the SDFG is initialised with. */
-#define INIT_PARAMETERS() \
-    int32_t __nk, bool flag
-
-#define INIT_ARGUMENTS() \
-    s->__nk, s->flag
-
-typedef void *sdfg_init(INIT_PARAMETERS());
-
-typedef void sdfg_program(
-    void *, double *gt_compute_time, int32_t *gt_conn_E2V, double *out_0, double *out_1, double *vn, double *x_0,
-    int32_t __gt_conn_E2V_neighbor_stride, int32_t __nk, int32_t __out_0_K_range_0, int32_t __out_0_K_range_1,
-    int32_t __out_0_K_stride, int32_t __out_1_K_stride, int32_t __vn_Edge_range_1, int32_t __vn_K_stride, bool flag,
-    int32_t gt_metrics_level, int32_t x_1_0, float x_1_1);
+typedef void *sdfg_init(GTS_LIST(INIT(GTS_PARAMETER, GTS_PARAMETER)));
+typedef void sdfg_program(void *SLOTS(GTS_PARAMETER, GTS_PARAMETER));
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init *)self->init)(INIT_ARGUMENTS());
+    return ((sdfg_init *)self->init)(GTS_LIST(INIT(GTS_STORED, GTS_GIVEN)));
 }
 
-typedef size_t workspace_0_bytes(void *, INIT_PARAMETERS());
-typedef void workspace_0_install(void *, char *, INIT_PARAMETERS());
+typedef size_t workspace_0_bytes(void *INIT(GTS_PARAMETER, GTS_PARAMETER));
+typedef void workspace_0_install(void *, char *INIT(GTS_PARAMETER, GTS_PARAMETER));
 
 static size_t bytes_0(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((workspace_0_bytes *)self->bytes[0])(self->sdfg, INIT_ARGUMENTS());
+    return ((workspace_0_bytes *)self->bytes[0])(self->sdfg INIT(GTS_STORED, GTS_GIVEN));
 }
 
 static void install_0(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    ((workspace_0_install *)self->install[0])(self->sdfg, self->workspace[0], INIT_ARGUMENTS());
+    ((workspace_0_install *)self->install[0])(self->sdfg, self->workspace[0] INIT(GTS_STORED, GTS_GIVEN));
 }
 
 static const gts_workspace WORKSPACES[] = {
@@ -190,6 +182,8 @@ static const gts_workspace WORKSPACES[] = {
 };
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
+
+static const gts_stub STUB;
 
 /* Fills the slots of new arrays, and checks what depends on several arguments. */
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
@@ -210,45 +204,23 @@ static int run(gts_program *self)
     if (GTS_UNLIKELY(!gts_handle_fits(self, memory_symbols)))
         GTS_TRY(gts_handle_init(self, memory_symbols));
 
-    ((sdfg_program *)self->program)(
-        self->sdfg, &self->compute_time, s->gt_conn_E2V, s->out_0, s->out_1, s->vn, s->x_0,
-        s->__gt_conn_E2V_neighbor_stride, s->__nk, s->__out_0_K_range_0, s->__out_0_K_range_1, s->__out_0_K_stride,
-        s->__out_1_K_stride, s->__vn_Edge_range_1, s->__vn_K_stride, s->flag, self->metrics_level, s->x_1_0, s->x_1_1);
+    ((sdfg_program *)self->program)(self->sdfg SLOTS(GTS_STORED, GTS_GIVEN));
     return 0;
-}
-
-/* Whether a table has other elements than when it was read. */
-static inline bool is_table_changed(const struct slots *s)
-{
-    gts_words difference = {0, 0};
-    difference |= gts_differ_samples(&s->gts_tables[0]);
-    return (difference[0] | difference[1]) != 0;
 }
 
 static int start(gts_program *self)
 {
-    return GTS_UNLIKELY(is_table_changed(self->slots)) ? GTS_TABLE_CHANGED : run(self);
+    return GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)) ? GTS_TABLE_CHANGED : run(self);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
-#define ARRAYS(GTS_EACH) \
-    GTS_EACH(vn, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(x_0, 1, GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(out_0, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) \
-    GTS_EACH(out_1, 2, GTS_STRIDE) \
-    GTS_EACH(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE)
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
-    ARRAYS(DIFFER)
+    ARGUMENTS(GTS_DIFFER, GTS_NOTHING, GTS_NOTHING, GTS_NOTHING)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -257,13 +229,11 @@ GTS_EXPORT int whole_call(gts_program *self, const arguments *args)
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)) ||
-        GTS_UNLIKELY(is_table_changed(self->slots)))
+        GTS_UNLIKELY(gts_is_table_changed(&STUB, self->slots)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->x_1_0 = args->x_1_0;
-        s->x_1_1 = args->x_1_1;
-        s->flag = args->flag;
+        ARGUMENTS(GTS_NOTHING, GTS_TAKE, GTS_TAKE, GTS_NOTHING)
         status = gts_call_run(self, run);
     }
     gts_leave(self);
@@ -280,89 +250,33 @@ static int call(gts_program *self, const void *args)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, LEAF_vn, args[0]));
     void *const *const x_items = host->tuple(self, "x", args[1], 2);
     if (GTS_UNLIKELY(x_items == NULL))
         return -1;
-    GTS_TRY(gts_convert_field(self, host, 1, x_items[0])); /* x[0] */
+    GTS_TRY(gts_convert_field(self, host, LEAF_x_0, x_items[0]));
     void *const *const x_1_items = host->tuple(self, "x[1]", x_items[1], 2);
     if (GTS_UNLIKELY(x_1_items == NULL))
         return -1;
-    GTS_TRY(gts_convert_scalar(self, host, 2, x_1_items[0], &s->x_1_0)); /* x[1][0] */
-    GTS_TRY(host->zero_dim_field(self, 3, x_1_items[1], &s->x_1_1)); /* x[1][1] */
-    GTS_TRY(gts_convert_scalar(self, host, 4, args[2], &s->flag)); /* flag */
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_x_1_0, x_1_items[0], &s->x_1_0));
+    GTS_TRY(host->zero_dim_field(self, LEAF_x_1_1, x_1_items[1], &s->x_1_1));
+    GTS_TRY(gts_convert_scalar(self, host, LEAF_flag, args[2], &s->flag));
     /* unused is not used by the SDFG. */
     void *const *const out_items = host->tuple(self, "out", args[4], 2);
     if (GTS_UNLIKELY(out_items == NULL))
         return -1;
-    GTS_TRY(gts_convert_field(self, host, 5, out_items[0])); /* out[0] */
-    GTS_TRY(gts_convert_field(self, host, 6, out_items[1])); /* out[1] */
+    GTS_TRY(gts_convert_field(self, host, LEAF_out_0, out_items[0]));
+    GTS_TRY(gts_convert_field(self, host, LEAF_out_1, out_items[1]));
     if (gts_is_known_provider(self, 8, args[5]))
         return 0;
-    void *const gt_conn_E2V = host->connectivity(self, 7, args[5]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 7, gt_conn_E2V));
+    GTS_TRY(gts_convert_table(self, host, LEAF_gt_conn_E2V, args[5]));
     return host->remember_provider(self, args[5]);
 }
 
 #ifdef GTS_FORTRAN
-
-/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
-
+#define GTS_FORTRAN_CALL whole_fortran
+#define GTS_FORTRAN_BIND whole_fortran_bind
 #include "gtstub/fortran.h"
-
-#define DESCRIPTOR(name, axes, properties) name##_,
-#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
-
-static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
-{
-    arguments args;
-    return gts_fortran_check(self, found, &args);
-}
-
-GTS_EXPORT void whole_fortran(
-    gts_program *const *program, const CFI_cdesc_t *vn_, const CFI_cdesc_t *x_0_, int32_t x_1_0_, float x_1_1_,
-    unsigned char flag_, const CFI_cdesc_t *out_0_, const CFI_cdesc_t *out_1_, const CFI_cdesc_t *gt_conn_E2V_,
-    int *stat, const CFI_cdesc_t *errmsg)
-{
-    gts_program *const self = *program;
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
-        gts_fortran_fail(self, false, stat, errmsg);
-        return;
-    }
-    int status = 0;
-    const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW) || GTS_UNLIKELY(is_table_changed(self->slots)))
-        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
-    if (GTS_LIKELY(status == 0)) {
-        struct slots *const s = self->slots;
-        s->x_1_0 = x_1_0_;
-        s->x_1_1 = x_1_1_;
-        s->flag = flag_ != 0;
-        status = gts_call_run(self, run);
-    }
-    if (GTS_UNLIKELY(status != 0)) {
-        gts_fortran_fail(self, true, stat, errmsg);
-        return;
-    }
-    gts_leave(self);
-    if (stat != NULL)
-        *stat = 0;
-}
-
-GTS_EXPORT void whole_fortran_bind(
-    gts_program *const *program, const CFI_cdesc_t *vn_, const CFI_cdesc_t *x_0_, int32_t x_1_0_, float x_1_1_,
-    unsigned char flag_, const CFI_cdesc_t *out_0_, const CFI_cdesc_t *out_1_, const CFI_cdesc_t *gt_conn_E2V_,
-    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
-{
-    arguments args;
-    args.x_1_0 = x_1_0_;
-    args.x_1_1 = x_1_1_;
-    args.flag = flag_ != 0;
-    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
-}
-
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -399,4 +313,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bc214eca42367f2dfbe8d46a536153a9386a2217e1ff5f877ec852dbe531fdad */
+/* gtstub: sha256 of the text above: 3af849a6d4e97ca0ba0b7785cb711425a598250c39421c6c505a852bae19ac2e */
