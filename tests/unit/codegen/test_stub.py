@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ from gtstub import install
 from gtstub.abi import ABI
 from gtstub.codegen.output import is_unedited
 from gtstub.codegen.render import environment
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.signature.model import Axis, Bounds, Claim, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler
 from tests.support.checkout import ROOT
 from tests.support.goldens import FOLDER, Golden
@@ -24,6 +25,8 @@ from tests.support.signatures import (
     CALLING_PROGRAM,
     CALLING_SDFG,
     EDGE,
+    GATHER_PROGRAM,
+    GATHER_SDFG,
     SHAPES_PROGRAM,
     SHAPES_SDFG,
     SMALL_PROGRAM,
@@ -34,6 +37,7 @@ from tests.support.signatures import (
     array,
     collection_of,
     field,
+    follow,
     program,
     scalar,
     sdfg,
@@ -124,6 +128,13 @@ PATTERNS: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "gpu": (
         sdfg(array("x", Axis(), device="cuda", access="write"), device="cuda"),
         program(x=field(K)),
+    ),
+    "tables": (
+        dataclasses.replace(
+            GATHER_SDFG,
+            bounds=Bounds(1, (Claim((), (), (follow("gt_conn_E2V", "7", "x", plus="-__x_Vertex_range_0"),)),), ()),
+        ),
+        GATHER_PROGRAM,
     ),
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
 }

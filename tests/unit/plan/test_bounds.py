@@ -20,6 +20,7 @@ from tests.support.signatures import (
     K,
     array,
     field,
+    follow,
     program,
     scalar,
     sdfg,
@@ -151,6 +152,19 @@ def test_tables_and_their_fields() -> None:
     assert indices_used(plan, x) == ("Vertex as in E2V if 0 < __out_Edge_range_1",)
     assert indices_used(plan, out) == ()
     assert indices_used(plan, e2v) == ("Edge 0 to __out_Edge_range_1 - 1 if 0 < __out_Edge_range_1",)
+
+
+def test_tables_of_which_all_calls_use_the_same_rows_come_first() -> None:
+    last = "7", "__out_Edge_range_1 - 1"
+    same, other = (follow("gt_conn_E2V", each, "x", plus="-__x_Vertex_range_0") for each in last)
+    claims = Claim((), (), (other,)), Claim((), (), (same,))
+    plan = make_plan(dataclasses.replace(GATHER_SDFG, bounds=Bounds(2, claims, ())), GATHER_PROGRAM)
+    assert [table.follow.last for table in plan.followed_tables] == [same.last, other.last]
+    assert [table.follow.last for table in plan.constant_tables] == [same.last]
+    assert [table.follow.last for each in plan.varying_bounds for table in each.tables] == [other.last]
+    when = Condition(value("0"), "<", value("__out_Edge_range_1"))
+    sometimes = dataclasses.replace(GATHER_SDFG, bounds=Bounds(1, (Claim((when,), (), (same,)),), ()))
+    assert make_plan(sometimes, GATHER_PROGRAM).constant_tables == ()
 
 
 def test_arrays_with_bounds_are_compared_by_their_start_and_size() -> None:
