@@ -195,8 +195,10 @@ class GuardedArray:
 def _library() -> ctypes.CDLL:
     folder = Path(tempfile.mkdtemp(prefix="gtstub-guard-"))
     output = folder / "guard.so"
-    command = ["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-pthread", f"-I{RUNTIME}", "-o", str(output)]
-    subprocess.run([*command, str(SOURCE), str(RUNTIME / "debug" / "pages.c")], check=True)
+    command = ["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-pthread", "-o", str(output)]
+    includes = (f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}")
+    sources = (SOURCE, RUNTIME / "debug" / "pages.c", RUNTIME / "base" / "new.c")
+    subprocess.run([*command, *includes, *map(str, sources)], check=True)
     library = ctypes.CDLL(str(output))
     address, size = ctypes.c_void_p, ctypes.c_size_t
     library.guard_reserve.restype, library.guard_reserve.argtypes = address, (size, size)
