@@ -1,14 +1,12 @@
 /* Everything that observes the programs of this process, each in one line. The first one is outside the others. */
 #include "debug/checked.h"
-#include "profile/histogram.h"
+#include "observers/times/times.h"
 #include "record/snapshot.h"
-#include "trace/trace.h"
 
 static const gts_observer *const OBSERVERS[] = {
     &gts_checks_observer,   /* its guarded copies are what the others see */
-    &gts_recorder_observer, /* outside the profile, which does not time it */
-    &gts_trace_observer,    /* its calls contain the work of a profile */
-    &gts_profile_observer,  /* times the SDFG alone */
+    &gts_recorder_observer, /* is not timed */
+    &gts_times_observer,    /* times the SDFG alone */
     NULL,
 };
 

@@ -80,6 +80,8 @@ static const char *find_place(const char *path)
 
 char *gts_own_path(const char *path)
 {
+    if (path == NULL || *path == '\0')
+        return NULL;
     const char *const place = find_place(path);
     const bool has_process = strncmp(place, "%p", 2) == 0;
     const long rank = gts_rank();

@@ -6,7 +6,7 @@ long gts_rank(void);
 
 /*
  * Returns the absolute path of a file that this process writes when it ends, when its directory may be another one; NULL
- * with errno if that fails. The process id takes the place of "%p". Without "%p", ranks of a parallel run add their
+ * with errno if that fails, or if the path is NULL or empty. The process id takes the place of "%p". Without "%p", ranks of a parallel run add their
  * numbers: "report-3.json". To be freed with free().
  */
 char *gts_own_path(const char *path);

@@ -25,7 +25,7 @@ static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool ot
 {
     (void)__atomic_fetch_add(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
-    const uint64_t begin = gts_clock_ns();
+    const uint64_t begin = gts_ticks(), begin_ns = gts_clock_ns();
     /* A newcomer first pauses longer than any waiting thread does, so that each of those tries once before it. */
     struct timespec pause = {.tv_nsec = others_wait ? 2 * LONGEST_PAUSE_NS : 1000};
     bool is_locked;
@@ -33,7 +33,7 @@ static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool ot
         (void)nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < LONGEST_PAUSE_NS ? 2 * pause.tv_nsec : LONGEST_PAUSE_NS;
         is_locked = gts_try_lock(self);
-    } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin < patience));
+    } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin_ns < patience));
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_sub(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
     gts_observe_span("wait", self->stub->name, begin);

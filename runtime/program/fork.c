@@ -26,7 +26,6 @@ static void count_fork(void)
 {
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&gts_attention, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&gts_step_timers, 0, __ATOMIC_RELAXED);
     gts_loaded_forget();
     GTS_OBSERVE(after_fork, );
 }

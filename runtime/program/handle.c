@@ -52,7 +52,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
     if ((is_on_gpu && gts_gpu_before_init(self) != 0) || gts_handle_end(self) != 0)
         return -1;
     self->runtime->has_new_handle = true;
-    const uint64_t begin = gts_clock_ns();
+    const uint64_t begin = gts_ticks();
     gts_pool_pause(true);
     __atomic_store_n(&self->sdfg, stub->init(self), __ATOMIC_RELAXED);
     gts_pool_pause(false);

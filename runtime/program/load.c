@@ -192,7 +192,7 @@ static gts_program *new_program(const gts_stub *stub)
 
 int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program)
 {
-    const uint64_t begin = gts_clock_ns();
+    const uint64_t begin = gts_ticks();
     void *const library = gts_library_open(library_path, verified);
     if (library == NULL)
         return -1;

@@ -29,7 +29,7 @@ void gts_loaded_remove(gts_program *self)
         link = &(*link)->runtime->next;
     if (*link != NULL)
         *link = self->runtime->next;
-    GTS_OBSERVE(close, self); /* under the lock: a profile that ends meanwhile would miss its times */
+    GTS_OBSERVE(close, self); /* under the lock: no visit finds the program any more */
     (void)pthread_mutex_unlock(&lock);
 }
 

@@ -6,13 +6,11 @@
 
 #include "base/clock.h"
 #include "base/refuse.h"
-#include "gtstub/bound.h"
 
 static const gts_observer *const none[] = {NULL};
 
 gts_observers gts_observing = none;
 size_t gts_observed_size;
-unsigned int gts_step_timers;
 
 void gts_observe(gts_observers observers)
 {
@@ -47,18 +45,5 @@ int gts_observe_workspace(gts_program *self, uint32_t workspace, size_t size)
 
 void gts_observe_span(const char *kind, const char *name, uint64_t begin)
 {
-    GTS_OBSERVE(span, kind, name, NULL, begin, gts_clock_ns());
-}
-
-/* ---- Steps ----------------------------------------------------------------------------------------------------- */
-
-bool gts_step_is_timed(void)
-{
-    return __atomic_load_n(&gts_step_timers, __ATOMIC_RELAXED) > 0;
-}
-
-void gts_step_add_time(const gts_step *step, size_t position, uint64_t begin)
-{
-    if (gts_step_is_timed())
-        GTS_OBSERVE(time_step, step, position, begin);
+    GTS_OBSERVE(span, kind, name, begin, gts_ticks());
 }

@@ -41,16 +41,16 @@ struct gts_observer {
     /* A program is being closed, also one of a parent. No gts_loaded_visit() has it any more. */
     void (*close)(gts_program *);
 
-    /* An action has taken the time from `begin`, in ns of CLOCK_MONOTONIC, until now. Only if gts_step_timers > 0. */
-    void (*time_step)(const gts_step *, size_t position, uint64_t begin);
+    /* An action of a step has succeeded. Times are in ticks: gts_ticks(). */
+    void (*time_action)(const gts_step *, size_t position, uint64_t begin, uint64_t end);
 
-    /* Something other than a call or an action of a step has taken some time: gts_add_span(). */
-    void (*span)(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end);
+    /* Something other than a call or an action has taken some time. */
+    void (*span)(const char *kind, const char *name, uint64_t begin, uint64_t end);
 
     /* A step is being freed. */
     void (*free_step)(const gts_step *);
 
-    /* In a forked child: forgets what belongs to the parent. gts_attention and gts_step_timers are 0. */
+    /* In a forked child: forgets what belongs to the parent. gts_attention is 0. */
     void (*after_fork)(void);
 };
 
@@ -62,10 +62,7 @@ extern gts_observers gts_observing __attribute__((visibility("hidden")));
 /* The size of gts_runtime.observed. */
 extern size_t gts_observed_size __attribute__((visibility("hidden")));
 
-/* How many profiles and others time the actions of steps now. */
-extern unsigned int gts_step_timers __attribute__((visibility("hidden")));
-
-/* Passes a time that ends now to the observers. */
+/* Passes a time that ends now to the observers. `kind` is never freed; `name` is copied. */
 GTS_COLD void gts_observe_span(const char *kind, const char *name, uint64_t begin);
 
 /* The data of the observer with a place about a program. */

@@ -15,9 +15,3 @@ void gts_start_observers(void)
 {
     (void)pthread_once(&once, start);
 }
-
-void gts_add_span(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end)
-{
-    gts_start_observers();
-    GTS_OBSERVE(span, kind, name, track, begin, end);
-}

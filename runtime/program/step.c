@@ -244,13 +244,15 @@ static GTS_COLD int fail(const gts_step *self, size_t position, int status)
 int gts_step_do_timed(const gts_step *self, size_t *position, gts_step_act act)
 {
     int status = 0;
-    const uint64_t step_begin = gts_clock_ns();
+    const uint64_t step_begin = gts_ticks();
+    uint64_t begin = step_begin;
     for (*position = 0; *position < self->count; ++*position) {
-        const uint64_t begin = gts_clock_ns();
         status = act(&self->positions[*position]);
         if (status != 0)
             break;
-        gts_step_add_time(self, *position, begin);
+        const uint64_t end = gts_ticks();
+        GTS_OBSERVE(time_action, self, *position, begin, end);
+        begin = end;
     }
     gts_observe_span("step", self->name, step_begin);
     return status;

@@ -19,9 +19,9 @@
 #include "calling_stub.h"
 #include "debug/pages.h"
 #include "memory.h"
+#include "observers/times/times.h"
 #include "prog_stub.h"
 #include "program/private.h"
-#include "trace/trace.h"
 
 static uint64_t seed;
 static const char *fake_cuda;

@@ -9,7 +9,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds. The median comes from a histogram, with an error of up to 1.6 %; the others are exact to 1 ns."""
+    """
+    Seconds. The median comes from a histogram, with an error of up to 1.6 %; the others are exact, and rounded up to
+    1 ns.
+    """
 
     min: float
     median: float

@@ -1,8 +1,8 @@
 """
 Makes one timeline of those of several processes.
 
-The runtime writes one event a line (runtime/trace/write.c), so that files of any number and size are merged line by
-line.
+The runtime writes one event a line (runtime/observers/times/timeline.c), so that files of any number and size are
+merged line by line.
 """
 
 from __future__ import annotations

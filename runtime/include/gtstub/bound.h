@@ -142,14 +142,11 @@ static inline void gts_step_leave(gts_step *self)
     __atomic_store_n(&self->is_running, 0, __ATOMIC_RELEASE);
 }
 
-/* Whether a profile or a timeline is running, which times the actions of steps. */
-GTS_EXPORT bool gts_step_is_timed(void);
-
-/*
- * Adds the time that an action has taken to the innermost profile that is running and was when the action began, and to
- * the timeline, if there are such. The time is that from `begin`, in ns of CLOCK_MONOTONIC, to now.
- */
-GTS_EXPORT void gts_step_add_time(const gts_step *, size_t position, uint64_t begin);
+/* Whether something may time the actions of steps, as a profile or a timeline does. */
+static inline bool gts_step_is_timed(void)
+{
+    return __atomic_load_n(&gts_attention, __ATOMIC_RELAXED) > 0;
+}
 
 /* The name of the program, the function or the step at a position. */
 static inline const char *gts_step_name_at(const gts_step *self, size_t position)
@@ -232,7 +229,10 @@ static inline GTS_ALWAYS_INLINE int gts_step_do(const gts_step *self, size_t *po
     return 0;
 }
 
-/* The same, with `act` alone, and adds the times to the profile and the timeline that are running. */
+/*
+ * The same, with `act` alone. Adds the time of each action to the innermost profile that is running and was when the action
+ * began, and to the timeline, if there are such.
+ */
 GTS_EXPORT int gts_step_do_timed(const gts_step *, size_t *position, gts_step_act act);
 
 /* ---- Changing steps -------------------------------------------------------------------------------------------- */

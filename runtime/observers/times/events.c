@@ -3,10 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/ticks.h"
-#include "trace/trace.h"
+#include "base/clock.h"
+#include "observers/times/times.h"
 
 struct gts_ring gts_ring;
+bool gts_is_traced;
 
 bool gts_events_begin(uint64_t length)
 {
@@ -19,16 +20,19 @@ bool gts_events_begin(uint64_t length)
     return true;
 }
 
-void gts_events_add_ns(const char *kind, const char *name, uint32_t track, uint64_t begin, uint64_t end)
+void gts_add_span(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end)
 {
+    gts_start_observers();
+    if (!gts_is_traced)
+        return;
     const gts_moment now = gts_now();
     gts_events_add((gts_event){
         .ticks = now.ticks,
         .begin = begin < now.ns ? now.ns - begin : 0,
         .end = end < now.ns ? now.ns - end : 0,
-        .kind = kind,
-        .name = name,
-        .track = track,
+        .kind = gts_trace_name(kind),
+        .name = gts_trace_name(name),
+        .track = track == NULL ? gts_this_track() : gts_trace_track(track),
         .in_ns = true,
     });
 }

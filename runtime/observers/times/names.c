@@ -1,8 +1,8 @@
-/* The names of events, each once, because they outlive the steps that they are of. */
+/* The names of what is timed, each once, because they outlive the steps that they are of. */
 #include <string.h>
 
 #include "base/lock.h"
-#include "trace/trace.h"
+#include "observers/times/times.h"
 
 /* Beyond so many different names, all others are one. */
 #define MOST 65536
@@ -16,7 +16,6 @@ typedef struct name {
 
 GTS_LOCK(lock)
 static name *table[1024];
-static name *last[256]; /* those that were looked for at an address like this */
 static uint32_t count;
 
 static uint64_t hash_of(const char *text)
@@ -27,9 +26,11 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-static name *find(const char *text)
+/* Finds a text, or adds it; NULL if it cannot be added. */
+static const name *find(const char *text)
 {
     name **link = &table[hash_of(text) % (sizeof table / sizeof *table)];
+    (void)pthread_mutex_lock(&lock);
     while (*link != NULL && strcmp((*link)->text, text) != 0)
         link = &(*link)->next;
     if (*link == NULL && count < MOST) {
@@ -40,29 +41,20 @@ static name *find(const char *text)
             memcpy((*link)->text, text, size);
         }
     }
-    return *link;
-}
-
-static name *find_quickly(const char *text)
-{
-    (void)pthread_mutex_lock(&lock);
-    name **const known = &last[((uintptr_t)text >> 3) % (sizeof last / sizeof *last)];
-    if (*known == NULL || strcmp((*known)->text, text) != 0)
-        *known = find(text);
-    name *const found = *known;
+    const name *const found = *link;
     (void)pthread_mutex_unlock(&lock);
     return found;
 }
 
 const char *gts_trace_name(const char *text)
 {
-    const name *const found = find_quickly(text);
+    const name *const found = find(text);
     return found == NULL ? OTHERS : found->text;
 }
 
 uint32_t gts_trace_track(const char *text)
 {
-    const name *const found = find_quickly(text);
+    const name *const found = find(text);
     return GTS_FIRST_NAMED + (found == NULL ? MOST : found->number);
 }
 

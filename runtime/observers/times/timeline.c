@@ -1,99 +1,93 @@
-/* Writes the timeline as JSON in the Trace Event Format, which Perfetto and chrome://tracing open (docs/trace.md). */
+/*
+ * The timeline of a process, which GTSTUB_TRACE begins. It is written as JSON in the Trace Event Format, which Perfetto and
+ * chrome://tracing open (docs/trace.md).
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <time.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/rank.h"
-#include "trace/ticks.h"
-#include "trace/trace.h"
+#include "observers/times/times.h"
+
+/* Of GTSTUB_TRACE_EVENTS. */
+#define USUAL (UINT64_C(1) << 18)
+#define LEAST (UINT64_C(1) << 4)
+#define MOST (UINT64_C(1) << 26)
+
+static char *path;
 
 /* ---- Times ----------------------------------------------------------------------------------------------------- */
 
 /* An event with its times in ns of CLOCK_MONOTONIC. */
 typedef struct span {
     int64_t begin, end;
-    const char *kind, *name;
-    uint32_t track, kib, us;
-    size_t number; /* in the order in which they were added */
+    const gts_event *event; /* in the order in which they were added */
+    struct span *before;    /* for nest() */
 } span;
 
-static span *make_spans(const gts_event *events, size_t count, gts_moment first)
+static span *make_spans(const gts_event *events, size_t count)
 {
     span *const spans = malloc((count + 1) * sizeof *spans);
-    const gts_moment last = gts_now();
-    const double ticks = (double)(last.ticks - first.ticks), ns = (double)(last.ns - first.ns);
-    const double ns_per_tick = ticks > 0 ? ns / ticks : 1;
+    const gts_moment first = gts_loaded_at;
+    const double ns_per_tick = gts_ns_per_tick();
     for (size_t i = 0; spans != NULL && i < count; ++i) {
         const gts_event *const event = &events[i];
         const int64_t at = (int64_t)first.ns + (int64_t)((double)(int64_t)(event->ticks - first.ticks) * ns_per_tick);
         const double unit = event->in_ns ? 1 : ns_per_tick;
-        spans[i] = (span){
-            .begin = at - (int64_t)((double)event->begin * unit),
-            .end = at - (int64_t)((double)event->end * unit),
-            .kind = event->kind,
-            .name = event->name,
-            .track = event->track,
-            .kib = event->kib,
-            .us = event->us,
-            .number = i,
-        };
+        spans[i].begin = at - (int64_t)((double)event->begin * unit);
+        spans[i].end = at - (int64_t)((double)event->end * unit);
+        spans[i].event = event;
     }
     return spans;
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Each track for itself, in the order in which its spans have ended: that in which a thread has added its own. */
 static int by_end(const void *a, const void *b)
 {
     const span *const one = a, *const two = b;
-    if (one->track != two->track)
-        return compare(one->track, two->track);
-    if (gts_trace_is_named(one->track) && one->end != two->end)
-        return one->end < two->end ? -1 : 1;
-    return compare(one->number, two->number);
+    int order = COMPARE(one->event->track, two->event->track);
+    if (order == 0 && gts_trace_is_named(one->event->track))
+        order = COMPARE(one->end, two->end);
+    return order != 0 ? order : COMPARE(one->event, two->event);
 }
 
 /* Each track for itself, and a span before those inside it. */
 static int by_begin(const void *a, const void *b)
 {
     const span *const one = a, *const two = b;
-    if (one->track != two->track)
-        return compare(one->track, two->track);
-    if (one->begin != two->begin)
-        return one->begin < two->begin ? -1 : 1;
-    return one->end != two->end ? (one->end > two->end ? -1 : 1) : compare(two->number, one->number);
+    int order = COMPARE(one->event->track, two->event->track);
+    order = order != 0 ? order : COMPARE(one->begin, two->begin);
+    order = order != 0 ? order : COMPARE(two->end, one->end);
+    return order != 0 ? order : COMPARE(two->event, one->event);
 }
 
 /*
  * Spans of a track contain each other or do not overlap. Those that do, because their times come from different clocks,
- * are corrected: a viewer would drop them. `spans` are in the order by_end(); `open` has room for as many pointers.
+ * are corrected: a viewer would drop them. `spans` are in the order by_end().
  */
-static void nest(span *spans, size_t count, span **open)
+static void nest(span *spans, size_t count)
 {
-    size_t depth = 0;
-    for (size_t i = 0; i < count; ++i) {
-        span *const outer = &spans[i];
-        while (depth > 0 && open[depth - 1]->track == outer->track && open[depth - 1]->end > outer->begin) {
-            const span *const inner = open[depth - 1];
-            if (inner->begin < outer->begin && inner->end - outer->begin < outer->begin - inner->begin) {
-                outer->begin = inner->end; /* it comes before, and overlaps by little */
+    span *last = NULL; /* of those that no other one contains */
+    for (span *outer = spans; outer < spans + count; ++outer) {
+        for (; last != NULL && last->event->track == outer->event->track && last->end > outer->begin;
+             last = last->before) {
+            if (last->begin < outer->begin && last->end - outer->begin < outer->begin - last->begin) {
+                outer->begin = last->end; /* it comes before, and overlaps by little */
                 outer->end = outer->end < outer->begin ? outer->begin : outer->end;
                 break;
             }
-            outer->begin = inner->begin < outer->begin ? inner->begin : outer->begin;
-            outer->end = inner->end > outer->end ? inner->end : outer->end;
-            --depth;
+            outer->begin = last->begin < outer->begin ? last->begin : outer->begin;
+            outer->end = last->end > outer->end ? last->end : outer->end;
         }
-        open[depth++] = outer;
+        outer->before = last;
+        last = outer;
     }
 }
 
@@ -140,20 +134,21 @@ static void write_note(FILE *out, uint64_t dropped)
 
 static void write_spans(FILE *out, const span *spans, size_t count, int64_t zero)
 {
-    for (size_t i = 0; i < count; ++i) {
-        const span *const each = &spans[i];
-        if (i == 0 || each->track != spans[i - 1].track)
-            write_track(out, each->track);
+    for (const span *each = spans; each < spans + count; ++each) {
+        const gts_event *const event = each->event;
+        if (each == spans || event->track != each[-1].event->track)
+            write_track(out, event->track);
         (void)fputs("{\"ph\": \"X\", \"name\": ", out);
-        gts_json_text(out, each->name);
+        gts_json_text(out, event->name);
         (void)fputs(", \"cat\": ", out);
-        gts_json_text(out, each->kind);
+        gts_json_text(out, event->kind);
         write_time(out, "ts", each->begin - zero);
         write_time(out, "dur", each->end - each->begin);
-        if (each->kib > 0)
-            (void)fprintf(out, ", \"args\": {\"memory\": \"%" PRIu32 " KiB in %" PRIu32 " µs\"}", each->kib, each->us);
-        (void)fprintf(out, ", \"pid\": %ld, \"tid\": %" PRIu32 "}%s\n", (long)getpid(), each->track,
-                      i + 1 == count ? "" : ",");
+        if (event->kib > 0)
+            (void)fprintf(out, ", \"args\": {\"memory\": \"%" PRIu32 " KiB in %" PRIu32 " µs\"}", event->kib,
+                          event->us);
+        (void)fprintf(out, ", \"pid\": %ld, \"tid\": %" PRIu32 "}%s\n", (long)getpid(), event->track,
+                      each + 1 == spans + count ? "" : ",");
     }
 }
 
@@ -173,7 +168,7 @@ static void write_header(FILE *out, int64_t zero, uint64_t dropped)
     (void)fputs("},\n\"traceEvents\": [\n", out);
 }
 
-static bool write_file(const char *path, const span *spans, size_t count, uint64_t dropped)
+static bool write_file(const span *spans, size_t count, uint64_t dropped)
 {
     FILE *const out = gts_create_file(path);
     if (out == NULL)
@@ -190,22 +185,55 @@ static bool write_file(const char *path, const span *spans, size_t count, uint64
     return fclose(out) == 0 && is_written;
 }
 
-bool gts_trace_write(const char *path, const gts_moment *begin)
+/* ---- Beginning and ending -------------------------------------------------------------------------------------- */
+
+static bool write_events(void)
 {
     size_t count;
     uint64_t dropped;
     gts_event *const events = gts_events_copy(&count, &dropped);
-    span *const spans = events == NULL ? NULL : make_spans(events, count, *begin);
-    span **const open = malloc((count + 1) * sizeof *open);
-    bool is_written = spans != NULL && open != NULL;
+    span *const spans = events == NULL ? NULL : make_spans(events, count);
+    bool is_written = spans != NULL;
     if (is_written) {
         qsort(spans, count, sizeof *spans, by_end);
-        nest(spans, count, open);
+        nest(spans, count);
         qsort(spans, count, sizeof *spans, by_begin);
-        is_written = count == 0 || write_file(path, spans, count, dropped);
+        is_written = count == 0 || write_file(spans, count, dropped);
     }
-    free(open);
     free(spans);
     free(events);
     return is_written;
+}
+
+static void write_timeline(void)
+{
+    if (gts_is_traced && !write_events()) /* not in a forked child */
+        (void)fprintf(stderr, "The trace cannot be written to '%s': %s.\n", path, strerror(errno));
+}
+
+/* The number of events, rounded up to a power of 2. */
+static uint64_t read_capacity(void)
+{
+    const char *const text = getenv("GTSTUB_TRACE_EVENTS");
+    if (text == NULL || *text == '\0')
+        return USUAL;
+    char *end;
+    const unsigned long long wanted = strtoull(text, &end, 10);
+    uint64_t capacity = LEAST;
+    if (*text < '0' || *text > '9' || *end != '\0') {
+        (void)fprintf(stderr, "GTSTUB_TRACE_EVENTS must be a number of events, but is '%s': %" PRIu64 " are kept.\n",
+                      text, USUAL);
+        return USUAL;
+    }
+    while (capacity < wanted && capacity < MOST)
+        capacity *= 2;
+    return capacity;
+}
+
+void gts_timeline_read_environment(void)
+{
+    path = gts_own_path(getenv("GTSTUB_TRACE"));
+    gts_is_traced = path != NULL && gts_events_begin(read_capacity()) && atexit(write_timeline) == 0;
+    if (gts_is_traced)
+        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
 }
