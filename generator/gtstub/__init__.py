@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gtstub.programs.compiled import CompiledProgram
     from gtstub.programs.handed_over import hand_over, take_back
     from gtstub.programs.registry import wait_for_compilation
-    from gtstub.programs.steps import Step, action, capture
+    from gtstub.programs.steps import Step, action, capture, swap
     from gtstub.programs.streams import stream
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "profile",
     "program",
     "stream",
+    "swap",
     "take_back",
     "wait_for_compilation",
 ]
@@ -71,6 +72,7 @@ _HOMES = {
     "profile": "gtstub.profiling.report",
     "program": "gtstub.frameworks.dace.program",
     "stream": "gtstub.programs.streams",
+    "swap": "gtstub.programs.steps",
     "take_back": "gtstub.programs.handed_over",
     "wait_for_compilation": "gtstub.programs.registry",
 }

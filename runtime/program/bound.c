@@ -41,22 +41,35 @@ static GTS_COLD int refuse_memory(gts_program *program)
 
 GTS_LOCK(lock) /* of the lists of bound calls of all programs */
 
-gts_bound_call *gts_bound_new(gts_program *program)
+static size_t in_lines(size_t size)
+{
+    return (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+/* Makes a bound call without slots. NULL when memory runs out, which is written to the error of the program. */
+static gts_bound_call *new_call(gts_program *program, const void *args)
 {
     const gts_stub *const stub = program->stub;
-    const size_t slots = (stub->slots_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    gts_bound_call *const call = aligned_alloc(CACHE_LINE, CACHE_LINE + slots);
-    if (call == NULL) {
+    const size_t own = in_lines(sizeof(gts_bound_call)), size = own + in_lines(stub->slots_size);
+    gts_bound_call *const call = aligned_alloc(CACHE_LINE, size);
+    void *const new_args = call == NULL ? NULL : malloc(stub->args_size + 1);
+    if (new_args == NULL) {
+        free(call);
         (void)refuse_memory(program);
         return NULL;
     }
-    _Static_assert(sizeof *call <= CACHE_LINE, "a start reads one line of the bound call, and its slots");
-    memset(call, 0, CACHE_LINE + slots);
+    _Static_assert(offsetof(gts_bound_call, stub) < CACHE_LINE, "a start reads one line of the call, and its slots");
+    memset(call, 0, size);
+    if (args == NULL)
+        memset(new_args, 0, stub->args_size);
+    else
+        memcpy(new_args, args, stub->args_size);
     call->program = program;
     call->references = 1;
     call->stub = stub;
     call->run = stub->run;
-    call->slots = (char *)call + CACHE_LINE;
+    call->slots = (char *)call + own;
+    call->args = new_args;
     (void)pthread_mutex_lock(&lock);
     call->next = program->runtime->bound;
     program->runtime->bound = call;
@@ -131,9 +144,32 @@ static int with_bases(const gts_bound_call *call, int (*act)(void *), void *cont
 
 /* ---- Taking arguments ------------------------------------------------------------------------------------------ */
 
-void gts_bound_take(gts_bound_call *call)
+static void take_slots(gts_bound_call *call)
 {
     memcpy(call->slots, call->program->slots, call->stub->slots_size);
+}
+
+/* What the arguments of a host with its own objects have for a callback, which each start gets as an object. */
+static void call_back(void)
+{
+}
+
+gts_bound_call *gts_bound_take(gts_program *program)
+{
+    gts_bound_call *const call = new_call(program, NULL);
+    for (uint32_t i = 0; call != NULL && i < call->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &call->stub->leaves[i];
+        char *const member = (char *)call->args + contract->member;
+        if (gts_is_array(contract->kind))
+            *(gts_array *)member = *gts_array_of(program, i);
+        else if (contract->kind == GTS_CALLBACK)
+            memcpy(member, &(const gts_function){call_back}, sizeof(gts_function));
+        else if (contract->kind != GTS_STATIC)
+            memcpy(member, (const char *)program->slots + contract->slot, gts_dtype_size(contract->dtype));
+    }
+    if (call != NULL)
+        take_slots(call);
+    return call;
 }
 
 void gts_bound_close(gts_program *program)
@@ -165,6 +201,7 @@ void gts_unbind(gts_bound_call **call)
     }
     (void)pthread_mutex_unlock(&lock);
     release_tables(self);
+    free(self->held);
     free(self->args);
     free(self);
 }
@@ -181,7 +218,7 @@ static int take(gts_binding *binding, gts_program *program)
     gts_bound_call *const call = ((c_binding *)binding)->call;
     if (keep_tables(call, program) != 0)
         return -1;
-    gts_bound_take(call);
+    take_slots(call);
     return 0;
 }
 
@@ -205,7 +242,8 @@ static void take_names(const gts_stub *stub, void *args)
             continue;
         for (int32_t axis = 0; axis < contract->rank; ++axis) {
             const char *const expected = contract->axes[axis].dim;
-            if (array->dims[axis] != NULL && strcmp(array->dims[axis], expected) == 0)
+            const char *const name = array->dims[axis];
+            if (name != NULL && name != expected && strcmp(name, expected) == 0)
                 array->dims[axis] = expected;
         }
     }
@@ -216,19 +254,12 @@ int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
     *call = NULL;
     if (program == NULL)
         return gts_enter_open(program);
-    gts_bound_call *self = gts_bound_new(program);
-    void *const copy = self == NULL ? NULL : malloc(program->stub->args_size);
-    if (copy == NULL) {
-        gts_unbind(&self);
-        return refuse_memory(program);
-    }
-    self->args = copy;
+    gts_bound_call *self = new_call(program, args);
+    if (self == NULL)
+        return -1;
     self->run = program->stub->start;
-    if (args != NULL) {
-        memcpy(copy, args, program->stub->args_size);
-        take_names(program->stub, copy);
-    }
-    if (bind(self, args == NULL ? NULL : copy) != 0) {
+    take_names(program->stub, self->args);
+    if (bind(self, args == NULL ? NULL : self->args) != 0) {
         gts_unbind(&self);
         return -1;
     }
@@ -317,22 +348,65 @@ int gts_start(gts_bound_call *call)
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
 
-void gts_bound_replace(gts_bound_call *call, gts_bound_call *by)
+GTS_LOCK(changes)
+
+void gts_lock_changes(void)
 {
-    void *const args = call->args;
-    gts_table_copy **const tables = call->tables;
-    memcpy(call->slots, by->slots, call->stub->slots_size);
-    call->args = by->args;
-    call->tables = by->tables;
-    by->args = args;
-    by->tables = tables;
+    (void)pthread_mutex_lock(&changes);
 }
 
-int64_t gts_bound_find(const gts_program *program, const char *argument)
+void gts_unlock_changes(void)
 {
-    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
-        const gts_contract *const contract = &program->stub->leaves[i];
-        if (strcmp(contract->path, argument) == 0 || strcmp(contract->name, argument) == 0)
+    (void)pthread_mutex_unlock(&changes);
+}
+
+static int enter(void *program)
+{
+    return gts_enter_open(program);
+}
+
+/* Not in the child of a fork, where no call is running. */
+bool gts_bound_enter(gts_program *program, gts_waiting wait)
+{
+    return program != NULL && (gts_try_enter(program) || (wait == NULL ? enter(program) : wait(enter, program)) == 0);
+}
+
+void gts_find_memory(const gts_array *array, uintptr_t *low, uintptr_t *high)
+{
+    gts_range memory;
+    if (!gts_find_range(array, &memory))
+        memory = (gts_range){0, UINTPTR_MAX};
+    *low = memory.low;
+    *high = memory.high;
+}
+
+static void measure(gts_held_array *self)
+{
+    gts_find_memory(self->array, &self->low, &self->high);
+}
+
+void gts_bound_replace(gts_bound_call *call, gts_bound_call *by, gts_waiting wait)
+{
+    gts_table_copy **const tables = call->tables;
+    const bool is_entered = gts_bound_enter(call->program, wait);
+    memcpy(call->slots, by->slots, call->stub->slots_size);
+    memcpy(call->args, by->args, call->stub->args_size);
+    call->tables = by->tables;
+    by->tables = tables;
+    if (is_entered)
+        gts_leave(call->program);
+    for (size_t i = 0; call->held != NULL && i < call->held->count; ++i) {
+        if (call->held->array[i].by != NULL)
+            measure(&call->held->array[i]);
+    }
+}
+
+int64_t gts_bound_find(const gts_stub *stub, const char *argument)
+{
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        const gts_contract *const contract = &stub->leaves[i];
+        if (*contract->name == *argument && /* a path begins with the same character */
+            (strcmp(contract->path, argument) == 0 || strcmp(contract->name, argument) == 0))
             return i;
     }
     return -1;
@@ -353,7 +427,7 @@ static bool passes_as(gts_dtype given, gts_dtype expected)
     return given == expected || (expected >= GTS_INT8 && expected <= GTS_UINT64 && (given | 1U) == expected);
 }
 
-int gts_bound_check_value(gts_program *program, const gts_contract *contract, gts_dtype dtype)
+static int check_value(gts_program *program, const gts_contract *contract, gts_dtype dtype)
 {
     if (gts_bound_check_scalar(program, contract) != 0)
         return -1;
@@ -365,11 +439,11 @@ int gts_bound_check_value(gts_program *program, const gts_contract *contract, gt
 
 static int change_scalar(gts_program *program, void *args, const gts_scalar *scalar)
 {
-    const int64_t leaf = gts_bound_find(program, scalar->argument);
+    const int64_t leaf = gts_bound_find(program->stub, scalar->argument);
     if (leaf < 0)
         return 0;
     const gts_contract *const contract = &program->stub->leaves[leaf];
-    if (gts_bound_check_value(program, contract, scalar->dtype) != 0)
+    if (check_value(program, contract, scalar->dtype) != 0)
         return -1;
     void *const member = (char *)args + contract->member;
     if (contract->dtype == GTS_BOOL) /* of Fortran, whose compilers may set all bits */
@@ -392,47 +466,129 @@ int gts_bound_change_scalars(gts_program *program, void *args, const void *what)
     return changed;
 }
 
-/* What gts_bind() takes. */
-typedef struct request {
-    gts_program *program;
-    const void *args;
-    gts_bound_call **call;
-} request;
-
-static int bind_new(void *context)
+static int bind_own(void *context)
 {
-    const request *const wanted = context;
-    return gts_bind(wanted->program, wanted->args, wanted->call);
+    gts_bound_call *const call = context;
+    return bind(call, call->args);
 }
 
 int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed)
 {
     *changed = NULL;
+    if (gts_bound_program(call) == NULL)
+        return gts_bound_refuse_closed(call);
+    gts_bound_call *new = new_call(call->program, call->args);
+    if (new == NULL)
+        return -1;
+    int status = change(call->program, new->args, what);
+    take_names(call->stub, new->args);
+    if (status > 0)
+        status = with_bases(call, bind_own, new) == 0 ? 1 : -1;
+    if (status > 0)
+        *changed = new;
+    else
+        gts_unbind(&new);
+    return status;
+}
+
+int gts_set_scalars(gts_bound_call *call, const gts_scalar *scalars, size_t count)
+{
     gts_program *const program = gts_bound_program(call);
     if (program == NULL)
         return gts_bound_refuse_closed(call);
-    void *const args = malloc(call->stub->args_size);
-    if (args == NULL)
-        return refuse_memory(program);
-    memcpy(args, call->args, call->stub->args_size);
-    int status = change(program, args, what);
+    for (size_t i = 0; i < count; ++i) {
+        if (gts_bound_find(call->stub, scalars[i].argument) < 0)
+            return gts_error_set(&program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
+                                 call->stub->name, scalars[i].argument);
+    }
+    gts_lock_changes();
+    const bool is_changing = call->is_changing;
+    call->is_changing = true;
+    gts_unlock_changes();
+    if (is_changing)
+        return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR,
+                                  "has a bound call that is being changed, in another thread or in a step.");
+    gts_bound_call *changed;
+    const int status = gts_bound_change(call, gts_bound_change_scalars, &(const gts_scalars){scalars, count}, &changed);
     if (status > 0)
-        status = with_bases(call, bind_new, &(request){program, args, changed}) == 0 ? 1 : -1;
-    free(args);
-    return status;
+        gts_bound_replace(call, changed, NULL);
+    gts_lock_changes();
+    call->is_changing = false;
+    gts_unlock_changes();
+    gts_unbind(&changed);
+    return status < 0 ? -1 : 0;
 }
 
 int gts_set_scalar(gts_bound_call *call, const char *argument, gts_dtype dtype, const void *value)
 {
-    gts_bound_call *changed;
-    const gts_scalars all = {&(const gts_scalar){argument, dtype, value}, 1};
-    const int status = gts_bound_change(call, gts_bound_change_scalars, &all, &changed);
-    if (status == 0)
-        return gts_error_set(&call->program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
-                             call->stub->name, argument);
-    if (status < 0)
+    return gts_set_scalars(call, &(const gts_scalar){argument, dtype, value}, 1);
+}
+
+/* ---- Arrays that may be swapped --------------------------------------------------------------------------------- */
+
+/* The distance by which an array is moved to find the slot of its address. */
+#define DISTANCE(index) (64 * ((uintptr_t)(index) + 1))
+
+/* A gts_bound_changer of gts_held: moves the arrays. Binding reads no element of a field. */
+static int move_all(gts_program *program, void *args, const void *what)
+{
+    const gts_held *const held = what;
+    for (size_t i = 0; i < held->count; ++i) {
+        const gts_held_array *const each = &held->array[i];
+        gts_array *const array = (gts_array *)((char *)args + program->stub->leaves[each->index].member);
+        if (each->is_patched)
+            array->data = (void *)((uintptr_t)array->data + DISTANCE(i));
+    }
+    return 1;
+}
+
+/* Finds the slot of each address: the one that differs by the distance of an array that has moved. */
+static void find_slots(gts_held *held, const gts_bound_call *call, const gts_bound_call *moved)
+{
+    for (size_t slot = 0; slot + sizeof(uintptr_t) <= call->stub->slots_size; slot += sizeof(uintptr_t)) {
+        uintptr_t before, after;
+        memcpy(&before, (const char *)call->slots + slot, sizeof before);
+        memcpy(&after, (const char *)moved->slots + slot, sizeof after);
+        const uintptr_t number = (after - before) / DISTANCE(0) - 1;
+        if (before == after || number >= held->count || after - before != DISTANCE(number))
+            continue;
+        gts_held_array *const array = &held->array[number];
+        array->is_patched = array->is_patched && array->slot == GTS_NO_SLOT && before == (uintptr_t)array->array->data;
+        array->slot = slot;
+    }
+}
+
+int gts_bound_hold(gts_bound_call *call)
+{
+    if (call->held != NULL)
+        return 0;
+    if (gts_bound_program(call) == NULL)
+        return gts_bound_refuse_closed(call);
+    const gts_stub *const stub = call->stub;
+    gts_held *const held = calloc(1, sizeof *held + stub->leaf_count * sizeof *held->array);
+    if (held == NULL)
+        return refuse_memory(call->program);
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        const gts_contract *const contract = &stub->leaves[i];
+        if (!gts_is_array(contract->kind))
+            continue;
+        gts_held_array *const each = &held->array[held->count++];
+        *each = (gts_held_array){
+            .array = (gts_array *)((char *)call->args + contract->member),
+            .index = i,
+            .is_patched = contract->kind == GTS_FIELD && contract->device == GTS_CPU,
+            .written = contract->written,
+            .slot = GTS_NO_SLOT,
+        };
+        measure(each);
+    }
+    gts_bound_call *moved;
+    if (gts_bound_change(call, move_all, held, &moved) < 0) {
+        free(held);
         return -1;
-    gts_bound_replace(call, changed);
-    gts_unbind(&changed);
+    }
+    find_slots(held, call, moved);
+    gts_unbind(&moved);
+    call->held = held;
     return 0;
 }

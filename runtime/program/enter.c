@@ -98,8 +98,7 @@ static bool is_like(const gts_stub *a, const gts_stub *b)
            strcmp(a->sdfg_digest, b->sdfg_digest) == 0 && strcmp(a->version, b->version) == 0;
 }
 
-/* Forgets the objects of a program's host, because the call of another one replaces arrays and slots. */
-static GTS_COLD void forget_objects(gts_program *self)
+void gts_forget_host(gts_program *self)
 {
     gts_forget_objects(self);
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i)
@@ -123,7 +122,7 @@ int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
         return -1;
     }
     if (GTS_UNLIKELY(self->host != NULL))
-        forget_objects(self);
+        gts_forget_host(self);
     else
         self->linked = stub;
     return 0;

@@ -110,8 +110,18 @@ gts_bound_call *gts_bound_keep(gts_bound_call *call);
 /* Tells the bound calls of a program that it is being closed. */
 void gts_bound_close(gts_program *self);
 
+/* The lock of `is_changing` of all bound calls and functions: steps that are changed may have them in common. */
+void gts_lock_changes(void);
+void gts_unlock_changes(void);
+
+/* Enters the program of a bound call for a change, so that no start uses the arguments meanwhile; false if none can. */
+bool gts_bound_enter(gts_program *program, gts_waiting wait);
+
 /* Gives a bound call the arguments of another one of the same program, which can only be freed after this. */
-void gts_bound_replace(gts_bound_call *call, gts_bound_call *by);
+void gts_bound_replace(gts_bound_call *call, gts_bound_call *by, gts_waiting wait);
+
+/* Finds the arrays of a call, and the slots that have their addresses. -1 with an error as after gts_start(). */
+int gts_bound_hold(gts_bound_call *call);
 
 /*
  * Changes a struct of arguments of a program. Returns 1, 0 if the program has nothing to change, or -1 after a refusal
@@ -120,7 +130,7 @@ void gts_bound_replace(gts_bound_call *call, gts_bound_call *by);
 typedef int (*gts_bound_changer)(gts_program *program, void *args, const void *what);
 
 /*
- * Binds a call of a C or Fortran host anew, with changed arguments. Returns what the changer returns, or -1. *changed is
+ * Binds a call anew, with changed arguments. Returns what the changer returns, or -1. *changed is
  * NULL unless this is 1. The error of a closed program is gts_own_error.
  */
 int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed);

@@ -103,6 +103,8 @@ int gts_step_free(gts_step **step)
     for (size_t i = 0; self->positions != NULL && i < self->count; ++i) {
         gts_unbind(&self->positions[i].call);
         (void)gts_step_free(&self->positions[i].role->step); /* it runs only as a part of this one */
+        if (self->positions[i].role->array_count > 0)
+            free(self->positions[i].role->held);
         free(self->positions[i].role);
     }
     free(self->positions);
@@ -127,14 +129,31 @@ static const char *name_of(const gts_action *action)
     return name_or(action->name, action->step != NULL ? action->step->name : UNNAMED);
 }
 
+/* Makes what a swap knows of the arrays of a function: their addresses. NULL when memory runs out. */
+static gts_held *hold(void *const *arrays, size_t count)
+{
+    gts_held *const held = calloc(1, sizeof *held + count * (sizeof *held->array + sizeof(gts_array)));
+    for (; held != NULL && held->count < count; ++held->count) {
+        const size_t i = held->count;
+        gts_array *const array = (gts_array *)&held->array[count] + i;
+        const uintptr_t address = (uintptr_t)(array->data = arrays[i]);
+        held->array[i] = (gts_held_array){
+            .array = array, .low = address, .high = address + 1, .index = (uint32_t)i, .slot = i * sizeof *arrays};
+    }
+    return held;
+}
+
 /* Makes the role of an action; NULL when memory runs out. */
 static gts_role *new_role(const gts_action *action)
 {
     const char *const name = name_of(action);
     const size_t arrays = action->array_count * sizeof *action->arrays, length = strlen(name) + 1;
-    gts_role *const role = malloc(sizeof *role + arrays + length);
-    if (role == NULL)
+    gts_held *const held = arrays > 0 ? hold(action->arrays, action->array_count) : NULL;
+    gts_role *const role = arrays > 0 && held == NULL ? NULL : malloc(sizeof *role + arrays + length);
+    if (role == NULL) {
+        free(held);
         return NULL;
+    }
     *role = (gts_role){
         .kind = action->call != NULL   ? "program"
                 : action->step != NULL ? "step"
@@ -143,6 +162,7 @@ static gts_role *new_role(const gts_action *action)
         .step = gts_step_keep(action->step),
         .array_function = action->array_function,
         .data = action->data,
+        .held = held,
         .array_count = action->array_count,
     };
     if (arrays > 0)

@@ -1,19 +1,15 @@
-/* Changes steps of C and Fortran hosts, with the steps inside them: scalars, and arrays that are swapped. */
+/* Changes steps, with the steps inside them: scalars, and arrays that are swapped. */
+#include <stdio.h>
+
 #include "base/error.h"
-#include "base/layout.h"
-#include "base/refuse.h"
 #include "base/section.h"
 #include "program/private.h"
 
-/* Enters a step of a host that has its own objects, which changes it itself. */
-static int enter_handed_over(gts_step *self)
+/* Begins a change of a step by C or Fortran. */
+static int begin(gts_step_tree *self, gts_step *step)
 {
-    if (gts_step_enter(self) != 0)
-        return -1;
-    if (gts_step_check_access(self) == 0)
-        return 0;
-    gts_step_leave(self);
-    return -1;
+    const int status = gts_step_tree_begin(self, &step, 1, NULL);
+    return status == 0 && step->host != NULL ? gts_step_check_access(step) : status;
 }
 
 static gts_bound_call *call_at(const gts_place *place)
@@ -21,302 +17,359 @@ static gts_bound_call *call_at(const gts_place *place)
     return gts_position_of(place)->call;
 }
 
-/* The bound call with other arguments; NULL if nothing of it changes. */
-static gts_bound_call **changed_call(const gts_place *place)
+int gts_place_refuse(const gts_place *place, gts_error_kind kind, const char *reason)
 {
-    return place->changed;
+    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                        "Step '%s' cannot be changed at position %zu, %s '%s': %s Nothing has changed.",
+                        place->step->name, place->position + 1, gts_position_of(place)->role->kind,
+                        gts_step_name_at(place->step, place->position), reason);
+    gts_own_error.kind = kind;
+    return -1;
 }
-
-/* ---- Bound calls ----------------------------------------------------------------------------------------------- */
-
-/* A change of the arguments of bound calls. */
-typedef struct request {
-    gts_bound_changer change;
-    const void *what;
-    bool (*may_change)(const gts_bound_call *, const void *what); /* a quick look; NULL: each call may */
-} request;
 
 /* Refuses a change because of the error of a bound call, which may be gts_own_error itself. */
 static GTS_COLD int fail_to_change(const gts_place *place)
 {
     const gts_error error = *gts_last_error(gts_bound_program(call_at(place)));
-    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Step '%s' cannot be changed at position %zu, program '%s': %s Nothing has changed.",
-                        place->step->name, place->position + 1, gts_step_name_at(place->step, place->position),
-                        error.message);
-    gts_own_error.kind = error.kind;
-    return -1;
+    return gts_place_refuse(place, error.kind, error.message);
 }
 
-/* Binds the call of a place, if it has one, with other arguments. */
-static int check_call(gts_place *place, const void *what)
+/* What may wait for a call of a program that is running. */
+typedef struct binding {
+    gts_place *place;
+    gts_bound_changer change;
+    const void *what;
+} binding;
+
+static int bind_again(void *context)
 {
-    const request *const self = what;
-    const gts_bound_call *const call = call_at(place);
-    if (call == NULL || (self->may_change != NULL && !self->may_change(call, self->what)))
-        return 0;
-    return gts_bound_change(call, self->change, self->what, changed_call(place)) < 0 ? fail_to_change(place) : 0;
+    const binding *const self = context;
+    return gts_bound_change(call_at(self->place), self->change, self->what, &self->place->changed);
 }
 
-static void change_call(gts_place *place)
+static int hold(void *call)
 {
-    if (*changed_call(place) != NULL)
-        gts_bound_replace(call_at(place), *changed_call(place));
+    return gts_bound_hold(call);
 }
 
-static void release_call(gts_place *place)
+static int wait(const gts_step_tree *self, int (*act)(void *), void *context)
 {
-    gts_unbind(changed_call(place));
+    return self->wait == NULL ? act(context) : self->wait(act, context);
+}
+
+/* Binds the call of a place with other arguments. */
+static int change_call(const gts_step_tree *self, gts_place *place, gts_bound_changer change, const void *what)
+{
+    return wait(self, bind_again, &(binding){place, change, what}) < 0 ? fail_to_change(place) : 0;
 }
 
 /* ---- Scalars --------------------------------------------------------------------------------------------------- */
 
-/* Whether a program has an argument. A program that was closed is refused when it is changed. */
-static bool has_argument(const gts_step_tree *self, const char *argument)
+int gts_step_tree_check_names(const gts_step_tree *self, const gts_scalar *scalars, size_t count)
 {
-    for (size_t i = 0; i < self->place_count; ++i) {
-        const gts_bound_call *const call = call_at(&self->places[i]);
-        if (call != NULL && (call->program == NULL || gts_bound_find(call->program, argument) >= 0))
-            return true;
-    }
-    return false;
-}
-
-static int check_arguments(const gts_step_tree *self, const gts_scalars *all)
-{
-    for (size_t i = 0; i < all->count; ++i) {
-        if (!has_argument(self, all->scalars[i].argument))
+    for (size_t i = 0; i < count; ++i) {
+        bool is_known = false;
+        for (size_t place = 0; place < self->place_count && !is_known; ++place) {
+            const gts_bound_call *const call = call_at(&self->places[place]);
+            is_known = call != NULL && gts_bound_find(call->stub, scalars[i].argument) >= 0;
+        }
+        if (!is_known)
             return gts_error_set(&gts_own_error, GTS_TYPE_ERROR, "No program of step '%s' has an argument '%s'.",
-                                 self->steps[0]->name, all->scalars[i].argument);
+                                 self->steps[0]->name, scalars[i].argument);
     }
     return 0;
 }
 
-int gts_step_set_scalars(gts_step *self, const gts_scalar *scalars, size_t count)
+int gts_place_set(const gts_step_tree *self, gts_place *place, const gts_scalar *scalars, size_t count)
+{
+    const gts_stub *const stub = call_at(place)->stub;
+    for (size_t i = 0; i < count; ++i) {
+        if (gts_bound_find(stub, scalars[i].argument) >= 0)
+            return change_call(self, place, gts_bound_change_scalars, &(const gts_scalars){scalars, count});
+    }
+    return 0;
+}
+
+int gts_step_set_scalars(gts_step *step, const gts_scalar *scalars, size_t count)
 {
     gts_step_tree tree;
-    const gts_scalars all = {scalars, count};
-    const request set = {gts_bound_change_scalars, &all, NULL};
-    int status = gts_step_tree_begin(&tree, self, sizeof(gts_bound_call *));
+    int status = begin(&tree, step);
     if (status == 0)
-        status = check_arguments(&tree, &all);
+        status = gts_step_tree_check_names(&tree, scalars, count);
+    for (size_t i = 0; i < tree.place_count && status == 0; ++i) {
+        if (call_at(&tree.places[i]) != NULL)
+            status = gts_place_set(&tree, &tree.places[i], scalars, count);
+    }
     if (status == 0)
-        status = gts_step_tree_change(&tree, check_call, change_call, &set);
-    gts_step_tree_end(&tree, release_call);
+        gts_step_tree_commit(&tree);
+    gts_step_tree_end(&tree);
     return status;
 }
 
 int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)
 {
-    if (self != NULL && self->host != NULL)
-        return enter_handed_over(self) == 0 ? self->host->set_scalar(self, argument, dtype, value) : -1;
     return gts_step_set_scalars(self, &(const gts_scalar){argument, dtype, value}, 1);
 }
 
 /* ---- Arrays ---------------------------------------------------------------------------------------------------- */
 
-/* The array of a leaf of a bound call; NULL if the leaf is none. */
-static const gts_array *array_of(const gts_bound_call *call, uint32_t leaf)
+static bool have_common(const gts_swapped *a, uintptr_t low, uintptr_t high)
 {
-    const gts_contract *const contract = &call->stub->leaves[leaf];
-    return gts_is_array(contract->kind) ? gts_array_in(call->args, contract) : NULL;
+    return (a->low < high) & (low < a->high); /* one branch: most arrays are not near each other */
 }
 
-/* The array at an address that reaches over the most memory, because a call may have a section of it; NULL if none. */
-static const gts_array *find_array(const gts_step_tree *self, const void *data)
+/* Whether an array moves as a section of a swapped one, or because it lies in its memory. */
+static bool is_inside(const gts_swap *swap, const gts_swapped *of, const gts_held_array *held)
 {
-    const gts_array *widest = NULL;
-    int64_t width = -1;
-    for (size_t i = 0; i < self->place_count; ++i) {
-        const gts_bound_call *const call = call_at(&self->places[i]);
-        for (uint32_t leaf = 0; call != NULL && leaf < call->stub->leaf_count; ++leaf) {
-            const gts_array *const array = array_of(call, leaf);
-            size_t size;
-            gts_extent extent;
-            if (array == NULL || array->data != data || !gts_measure(array, &size, &extent) ||
-                extent.high - extent.low <= width)
-                continue;
-            widest = array;
-            width = extent.high - extent.low;
+    if (swap->is_memory)
+        return held->low < held->high && held->low >= of->low && held->high <= of->high;
+    if (gts_is_address(held->array))
+        return gts_has_element(&of->array, held->array->data);
+    return swap->moves_sections && gts_is_section(held->array, &of->array);
+}
+
+/* The names of an array of a place, and of one that is swapped. */
+typedef struct names {
+    char array[192], swapped[48];
+} names;
+
+static GTS_COLD names names_of(const gts_place *place, const gts_swap *swap, size_t number, size_t index)
+{
+    const gts_bound_call *const call = call_at(place);
+    names all;
+    if (call != NULL)
+        (void)snprintf(all.array, sizeof all.array, "Argument '%.80s' of program '%.80s'",
+                       call->stub->leaves[index].path, call->stub->name);
+    else
+        (void)snprintf(all.array, sizeof all.array, "array %zu", index + 1);
+    if (swap->moves_sections)
+        (void)snprintf(all.swapped, sizeof all.swapped, "the %s array that is swapped",
+                       number == 0 ? "first" : "second");
+    else
+        (void)snprintf(all.swapped, sizeof all.swapped, "array %zu of the swap", number + 1);
+    return all;
+}
+
+/* Refuses an array that has elements of one that is swapped, or may belong to it. */
+static GTS_COLD int refuse_array(const gts_place *place, const gts_swap *swap, size_t number,
+                                 const gts_held_array *held, bool shares)
+{
+    const names all = names_of(place, swap, number, held->index);
+    gts_error error;
+    if (!shares && swap->moves_sections)
+        (void)gts_error_set(&error, GTS_VALUE_ERROR,
+                            "%s lies between the elements of %s, as another section of the same array would: swap the "
+                            "memory of the whole array.",
+                            all.array, all.swapped);
+    else if (!shares)
+        (void)gts_error_set(&error, GTS_VALUE_ERROR,
+                            "%s lies between the elements of %s, as another section of the same array would: swap both "
+                            "in Python.",
+                            all.array, all.swapped);
+    else if (held->is_inside)
+        (void)gts_error_set(&error, GTS_VALUE_ERROR,
+                            "%s has inside it %s, where no swap reaches it: pass the array itself.", all.array,
+                            all.swapped);
+    else if (swap->moves_sections)
+        (void)gts_error_set(&error, GTS_VALUE_ERROR, "%s has elements of %s, and others: it would have both arrays.",
+                            all.array, all.swapped);
+    else
+        (void)gts_error_set(&error, GTS_VALUE_ERROR,
+                            "%s shares elements with %s, but differs in address, type, size, stride or origin: it "
+                            "would need an object that nobody has made.",
+                            all.array, all.swapped);
+    return gts_place_refuse(place, error.kind, error.message);
+}
+
+/* Refuses an array that would be torn apart, or may belong to one that is swapped. */
+static int check_others(const gts_place *place, const gts_swap *swap, const gts_held_array *held)
+{
+    for (size_t i = 0; i < swap->count; ++i) {
+        const gts_swapped *const each = &swap->arrays[i];
+        if (!have_common(each, held->low, held->high))
+            continue;
+        const bool shares = gts_overlap(held->array, &each->array);
+        if (shares || swap->may_be_parts)
+            return refuse_array(place, swap, i, held, shares);
+    }
+    return 0;
+}
+
+/* Finds what takes the place of an array. */
+static int check_array(const gts_place *place, const gts_swap *swap, gts_held_array *held)
+{
+    const gts_array *const array = held->array;
+    const bool is_empty = held->low == held->high;
+    bool is_near = false;
+    for (size_t i = 0; i < swap->count; ++i) {
+        gts_swapped *const each = &swap->arrays[i];
+        if (GTS_LIKELY(!have_common(each, held->low, held->high)) &&
+            (GTS_LIKELY(!is_empty) || array->data != each->array.data || each->low != each->high))
+            continue;
+        is_near = true;
+        if (held->is_inside || (!(array->data == each->array.data && gts_have_one_layout(array, &each->array)) &&
+                                !is_inside(swap, each, held)))
+            continue;
+        held->by = &swap->arrays[i ^ 1];
+        held->to = (char *)held->by->array.data + ((char *)array->data - (char *)each->array.data);
+        each->is_there = true;
+        return 0;
+    }
+    return is_near ? check_others(place, swap, held) : 0;
+}
+
+/* Whether two arrays of the same layout have the same dimensions, as far as their hosts have said. */
+static bool have_same_dims(const gts_array *a, const gts_array *b)
+{
+    for (int32_t axis = 0; axis < a->rank; ++axis) {
+        const char *const one = a->dims[axis], *const other = b->dims[axis];
+        if (one != other && one != NULL && other != NULL && strcmp(one, other) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether an array gets another address in a slot, and what was checked when the call was bound stays true. */
+static bool is_patched(const gts_swap *swap, const gts_held_array *held)
+{
+    const gts_array *const by = &held->by->array;
+    return held->is_patched && !(held->written && by->readonly) &&
+           (swap->moves_sections || (held->by->fits && have_same_dims(held->array, by)));
+}
+
+typedef struct moves {
+    const gts_swap *swap;
+    const gts_held *held;
+} moves;
+
+/* A gts_bound_changer. */
+static int move_arrays(gts_program *program, void *args, const void *what)
+{
+    const moves *const self = what;
+    for (size_t i = 0; i < self->held->count; ++i) {
+        const gts_held_array *const each = &self->held->array[i];
+        if (each->by == NULL)
+            continue;
+        gts_array *const array = (gts_array *)((char *)args + program->stub->leaves[each->index].member);
+        if (!self->swap->moves_sections) /* it may have another layout */
+            *array = each->by->array;
+        array->data = each->to;
+        array->readonly = each->by->array.readonly;
+    }
+    return 1;
+}
+
+static int check_place(const gts_step_tree *self, gts_place *place, const gts_swap *swap)
+{
+    gts_held *const held = place->held;
+    bool is_patch = true;
+    for (size_t i = 0; held != NULL && i < held->count; ++i) {
+        gts_held_array *const each = &held->array[i];
+        GTS_TRY(check_array(place, swap, each));
+        is_patch = is_patch && (each->by == NULL || call_at(place) == NULL || is_patched(swap, each));
+    }
+    return is_patch ? 0 : change_call(self, place, move_arrays, &(const moves){swap, held});
+}
+
+/* Gives a place the other arrays. */
+static void move_place(const gts_step_tree *self, const gts_place *place)
+{
+    const gts_position *const at = gts_position_of(place);
+    if (place->held == NULL || place->changed != NULL)
+        return;
+    void *const slots = at->call != NULL ? at->call->slots : at->role->arrays;
+    bool is_entered = false;
+    for (size_t i = 0; i < place->held->count; ++i) {
+        gts_held_array *const each = &place->held->array[i];
+        if (each->by == NULL)
+            continue;
+        if (at->call != NULL && !is_entered)
+            is_entered = gts_bound_enter(at->call->program, self->wait);
+        const uintptr_t distance = (uintptr_t)each->to - (uintptr_t)each->array->data;
+        each->low += distance;
+        each->high += distance;
+        if (at->call == NULL && !gts_is_address(each->array)) { /* it may have another layout */
+            *each->array = each->by->array;
+            gts_find_memory(each->array, &each->low, &each->high);
         }
+        each->array->data = each->to;
+        each->array->readonly = each->by->array.readonly;
+        if (each->slot != GTS_NO_SLOT)
+            memcpy((char *)slots + each->slot, &each->to, sizeof each->to);
     }
-    return widest;
+    if (is_entered)
+        gts_leave(at->call->program);
 }
 
-/* The memory of an array; all of it if that is not known. */
-static gts_range range_of(const gts_array *array)
+int gts_step_tree_hold(const gts_step_tree *self)
 {
-    gts_range found;
-    return gts_find_range(array, &found) ? found : (gts_range){0, UINTPTR_MAX};
-}
-
-static bool have_common(const gts_range *a, const gts_range *b)
-{
-    return a->low < b->high && b->low < a->high;
-}
-
-static bool contains(const gts_range *self, const void *data)
-{
-    return (uintptr_t)data >= self->low && (uintptr_t)data < self->high;
-}
-
-/* Two arrays that are exchanged, and their memory. If no program has them, they have an address only. */
-typedef struct exchange {
-    gts_array a, b;
-    gts_range memory[2];
-    bool is_memory;       /* they are bytes, and whatever lies in them moves */
-    bool may_be_sections; /* they are arguments: the host may mean larger arrays that begin there */
-} exchange;
-
-static exchange exchange_of(const gts_array *a, const gts_array *b)
-{
-    return (exchange){.a = *a, .b = *b, .memory = {range_of(a), range_of(b)}};
-}
-
-/* Whether an array of a call begins before one of the two ends, and ends after it begins. */
-static bool may_have_elements(const gts_bound_call *call, const void *what)
-{
-    const gts_range *const memory = ((const exchange *)what)->memory;
-    for (uint32_t leaf = 0; leaf < call->stub->leaf_count; ++leaf) {
-        const gts_array *const array = array_of(call, leaf);
-        const gts_range found = array == NULL ? (gts_range){0, 0} : range_of(array);
-        if (have_common(&found, &memory[0]) || have_common(&found, &memory[1]))
-            return true;
-    }
-    return false;
-}
-
-/* The address that takes the place of one in an array; the same one if it is in neither. */
-static void *other_of(const exchange *self, void *data)
-{
-    if (data == self->a.data || gts_has_element(&self->a, data))
-        return (char *)self->b.data + ((char *)data - (char *)self->a.data);
-    if (data == self->b.data || gts_has_element(&self->b, data))
-        return (char *)self->a.data + ((char *)data - (char *)self->b.data);
-    return data;
-}
-
-/* Whether an array moves with one of the two: it is a section of it, or lies in its memory. */
-static bool moves(const gts_array *array, const exchange *self, bool with_b)
-{
-    const gts_range *const memory = &self->memory[with_b], found = range_of(array);
-    if (self->is_memory)
-        return found.low < found.high && found.low >= memory->low && found.high <= memory->high;
-    return gts_is_section(array, with_b ? &self->b : &self->a);
-}
-
-/* Refuses an array that would be torn apart, or may belong to one of the two. Returns 1 for one that moves. */
-static int check_array(gts_program *program, const gts_contract *contract, const gts_array *array,
-                       const exchange *arrays)
-{
-    if (moves(array, arrays, false) || moves(array, arrays, true))
-        return 1;
-    const gts_range found = range_of(array);
-    for (int i = 0; i < 2; ++i) {
-        const char *const which = i == 0 ? "first" : "second";
-        if (gts_overlap(array, i == 0 ? &arrays->a : &arrays->b))
-            return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
-                              "has elements of the %s array that is swapped, and others: it would have both arrays.",
-                              which);
-        if (arrays->may_be_sections && have_common(&found, &arrays->memory[i]))
-            return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
-                              "lies between the elements of the %s array that is swapped, as another section of the "
-                              "same array would: swap the memory of the whole array.",
-                              which);
-    }
-    return 0;
-}
-
-static int change_arrays(gts_program *program, void *args, const void *what)
-{
-    const exchange *const arrays = what;
-    int changed = 0;
-    for (uint32_t leaf = 0; leaf < program->stub->leaf_count; ++leaf) {
-        const gts_contract *const contract = &program->stub->leaves[leaf];
-        if (!gts_is_array(contract->kind))
-            continue;
-        gts_array *const array = (gts_array *)((char *)args + contract->member);
-        const int status = check_array(program, contract, array, arrays);
-        if (status < 0)
-            return -1;
-        if (status == 0)
-            continue;
-        const bool is_a = moves(array, arrays, false);
-        array->data = other_of(arrays, array->data);
-        array->readonly = is_a ? arrays->b.readonly : arrays->a.readonly;
-        changed = 1;
-    }
-    return changed;
-}
-
-/* Refuses an array of a function that may belong to one of the two. */
-static int check_function(const gts_place *place, const exchange *arrays)
-{
-    const gts_role *const role = gts_position_of(place)->role;
-    for (size_t i = 0; arrays->may_be_sections && i < role->array_count; ++i) {
-        void *const data = role->arrays[i];
-        const bool is_first = contains(&arrays->memory[0], data);
-        if (other_of(arrays, data) == data && (is_first || contains(&arrays->memory[1], data)))
-            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                                 "Step '%s' cannot be changed at position %zu, function '%s': array %zu lies between "
-                                 "the elements of the %s array that is swapped, as another section of the same array "
-                                 "would: swap the memory of the whole array. Nothing has changed.",
-                                 place->step->name, place->position + 1, role->name, i + 1,
-                                 is_first ? "first" : "second");
-    }
-    return 0;
-}
-
-static int check_place(gts_place *place, const void *arrays)
-{
-    return call_at(place) == NULL ? check_function(place, arrays)
-                                  : check_call(place, &(const request){change_arrays, arrays, may_have_elements});
-}
-
-/* Exchanges two arrays in all calls and functions. */
-static int exchange_all(const gts_step_tree *self, const exchange *arrays)
-{
-    if (gts_step_tree_change(self, check_place, change_call, arrays) != 0)
-        return -1;
     for (size_t i = 0; i < self->place_count; ++i) {
-        gts_role *const role = gts_position_of(&self->places[i])->role;
-        for (size_t array = 0; array < role->array_count; ++array)
-            role->arrays[array] = other_of(arrays, role->arrays[array]);
+        gts_place *const place = &self->places[i];
+        gts_bound_call *const call = call_at(place);
+        if (call == NULL)
+            continue;
+        if (GTS_UNLIKELY(call->held == NULL) && wait(self, hold, call) != 0)
+            return fail_to_change(place);
+        place->held = call->held;
     }
+    return 0;
+}
+
+int gts_step_tree_swap(gts_step_tree *self, const gts_swap *swap)
+{
+    for (size_t i = 0; i < swap->count; i += 2)
+        swap->arrays[i].fits = swap->arrays[i + 1].fits = swap->moves_sections ||
+                                                          gts_have_one_layout(&swap->arrays[i].array,
+                                                                              &swap->arrays[i + 1].array);
+    for (size_t i = 0; i < self->place_count; ++i)
+        GTS_TRY(check_place(self, &self->places[i], swap));
+    for (size_t i = 0; i < swap->count && !swap->moves_sections; ++i) {
+        if (!swap->arrays[i].is_there)
+            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "No program of step '%s' has array %zu of swap().",
+                                 self->steps[0]->name, i + 1);
+    }
+    for (size_t i = 0; i < self->place_count; ++i)
+        move_place(self, &self->places[i]);
+    gts_step_tree_commit(self);
     return 0;
 }
 
 /* ---- Finding what is swapped ----------------------------------------------------------------------------------- */
 
-/* Whether a call has an array with memory at an address. *is_readonly becomes true if the host says so of one of them. */
-static bool has_memory(const gts_step_tree *self, const gts_range *memory, bool *is_readonly)
+/* The array at an address that reaches over the most memory, because a call may have a section of it; NULL if none. */
+static const gts_array *find_array(const gts_step_tree *self, const void *data)
+{
+    const gts_held_array *widest = NULL;
+    for (size_t i = 0; i < self->place_count; ++i) {
+        const gts_held *const held = self->places[i].held;
+        for (size_t array = 0; held != NULL && array < held->count; ++array) {
+            const gts_held_array *const each = &held->array[array];
+            if (each->array->data == data && !gts_is_address(each->array) &&
+                (widest == NULL || each->high - each->low > widest->high - widest->low))
+                widest = each;
+        }
+    }
+    return widest == NULL ? NULL : widest->array;
+}
+
+/*
+ * Whether something has memory of a swapped array, which becomes read-only if the host says so of an array: a function that
+ * has an address alone, or anything else.
+ */
+static bool has_memory(const gts_step_tree *self, gts_swapped *swapped, bool is_address)
 {
     bool is_there = false;
     for (size_t i = 0; i < self->place_count; ++i) {
-        const gts_bound_call *const call = call_at(&self->places[i]);
-        for (uint32_t leaf = 0; call != NULL && leaf < call->stub->leaf_count; ++leaf) {
-            const gts_array *const array = array_of(call, leaf);
-            const gts_range found = array == NULL ? (gts_range){0, 0} : range_of(array);
-            if (!have_common(&found, memory))
+        const gts_held *const held = self->places[i].held;
+        for (size_t array = 0; held != NULL && array < held->count; ++array) {
+            const gts_held_array *const each = &held->array[array];
+            if (gts_is_address(each->array) != is_address || !have_common(swapped, each->low, each->high))
                 continue;
             is_there = true;
-            *is_readonly |= array->readonly;
+            swapped->array.readonly |= each->array->readonly;
         }
     }
     return is_there;
-}
-
-/* Whether a function has an array that begins in some memory. */
-static bool has_function(const gts_step_tree *self, const gts_range *memory)
-{
-    for (size_t i = 0; i < self->place_count; ++i) {
-        const gts_role *const role = gts_position_of(&self->places[i])->role;
-        for (size_t array = 0; array < role->array_count; ++array) {
-            if (role->arrays[array] != NULL && contains(memory, role->arrays[array]))
-                return true;
-        }
-    }
-    return false;
 }
 
 static GTS_COLD int refuse_missing(const gts_step_tree *self, bool is_first)
@@ -326,89 +379,84 @@ static GTS_COLD int refuse_missing(const gts_step_tree *self, bool is_first)
                          self->steps[0]->name, is_first ? "first" : "second");
 }
 
-static GTS_COLD int refuse_unknown(const gts_step_tree *self, bool is_first)
+static GTS_COLD int refuse_swap(const gts_step_tree *self, const char *reason)
 {
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                         "Arrays of step '%s' cannot be swapped: only a function has the %s one, whose layout is not "
-                         "known.",
-                         self->steps[0]->name, is_first ? "first" : "second");
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays of step '%s' cannot be swapped: %s.",
+                         self->steps[0]->name, reason);
 }
 
-static GTS_COLD int refuse_same(const gts_step_tree *self)
+/* Swaps the arrays at two addresses, which are all that the host says. */
+static int swap_found(gts_step_tree *self, void *const data[2])
 {
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                         "Arrays of step '%s' cannot be swapped: the two are the same.", self->steps[0]->name);
-}
-
-static GTS_COLD int refuse_common(const gts_step_tree *self)
-{
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays of step '%s' cannot be swapped: they share elements.",
-                         self->steps[0]->name);
-}
-
-/* Exchanges the arrays at two addresses, which are all that the host says. */
-static int swap(const gts_step_tree *self, void *a, void *b)
-{
-    void *const data[] = {a, b};
+    const gts_step_host *const host = self->steps[0]->host;
     const gts_array *found[2];
-    bool is_inside[2] = {false, false}; /* of an array that begins elsewhere */
+    gts_swapped arrays[2];
+    bool is_part[2]; /* of an array that begins elsewhere */
     for (int i = 0; i < 2; ++i) {
-        const gts_range first = {(uintptr_t)data[i], (uintptr_t)data[i] + 1};
-        bool ignored = false;
+        arrays[i] = (gts_swapped){.array.data = data[i], .low = (uintptr_t)data[i], .high = (uintptr_t)data[i] + 1};
         found[i] = data[i] == NULL ? NULL : find_array(self, data[i]);
-        is_inside[i] = found[i] == NULL && has_memory(self, &first, &ignored);
-        if (data[i] == NULL || (found[i] == NULL && !has_function(self, &first)))
+        is_part[i] = found[i] == NULL && has_memory(self, &arrays[i], false);
+        if (data[i] == NULL || (found[i] == NULL && !has_memory(self, &arrays[i], true)))
             return refuse_missing(self, i == 0);
     }
-    if (a == b)
-        return refuse_same(self);
-    if ((found[0] == NULL) != (found[1] == NULL) || is_inside[0] || is_inside[1])
-        return refuse_unknown(self, found[0] == NULL && (found[1] != NULL || is_inside[0]));
-    if (found[0] == NULL)
-        return exchange_all(self, &(exchange){.a.data = a, .b.data = b});
-    if (!gts_have_one_layout(found[0], found[1]))
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
-                             self->steps[0]->name);
-    if (gts_overlap(found[0], found[1]))
-        return refuse_common(self);
-    exchange arrays = exchange_of(found[0], found[1]);
-    arrays.may_be_sections = true;
-    return exchange_all(self, &arrays);
+    if (data[0] == data[1])
+        return refuse_swap(self, "the two are the same");
+    if ((found[0] == NULL) != (found[1] == NULL) || is_part[0] || is_part[1])
+        return refuse_swap(self, found[0] == NULL && (found[1] != NULL || is_part[0])
+                                     ? "only a function has the first one, whose layout is not known"
+                                     : "only a function has the second one, whose layout is not known");
+    for (int i = 0; i < 2 && found[0] != NULL; ++i) {
+        arrays[i].array = *found[i];
+        gts_find_memory(&arrays[i].array, &arrays[i].low, &arrays[i].high);
+    }
+    if (found[0] != NULL && !gts_have_one_layout(found[0], found[1]))
+        return refuse_swap(self, "they differ in type, size, stride or origin");
+    if (found[0] != NULL && gts_overlap(found[0], found[1]))
+        return refuse_swap(self, "they share elements");
+    const gts_swap swap = {
+        .arrays = arrays, .count = 2, .moves_sections = host == NULL, .may_be_parts = found[0] != NULL};
+    GTS_TRY(gts_step_tree_swap(self, &swap));
+    if (host != NULL)
+        host->swapped(self, &swap);
+    return 0;
 }
 
-/* Exchanges the memory of two arrays, whatever calls and functions have of them. */
-static int swap_memory(const gts_step_tree *self, void *a, void *b, size_t size)
+/* Swaps the memory of two arrays, whatever calls and functions have of them. */
+static int swap_memory(gts_step_tree *self, void *const data[2], size_t size)
 {
     const int64_t bytes = (int64_t)(size < SIZE_MAX / 8 ? size : SIZE_MAX / 8); /* more than any memory has */
-    void *const data[] = {a, b};
-    gts_array memory[2];
+    gts_swapped memory[2];
     for (int i = 0; i < 2; ++i) {
-        memory[i] = (gts_array){.data = data[i], .dtype = GTS_UINT8, .rank = 1, .shape = {bytes}, .strides = {1}};
-        const gts_range range = range_of(&memory[i]);
-        const bool is_in_call = has_memory(self, &range, &memory[i].readonly);
-        if (data[i] == NULL || (!is_in_call && !has_function(self, &range)))
+        memory[i].array = (gts_array){.data = data[i], .dtype = GTS_UINT8, .rank = 1, .shape = {bytes}, .strides = {1}};
+        gts_find_memory(&memory[i].array, &memory[i].low, &memory[i].high);
+        const bool is_in_call = has_memory(self, &memory[i], false);
+        if (data[i] == NULL || (!is_in_call && !has_memory(self, &memory[i], true)))
             return refuse_missing(self, i == 0);
     }
-    if (a == b)
-        return refuse_same(self);
-    if (gts_overlap(&memory[0], &memory[1]))
-        return refuse_common(self);
-    exchange arrays = exchange_of(&memory[0], &memory[1]);
-    arrays.is_memory = true;
-    return exchange_all(self, &arrays);
+    if (data[0] == data[1])
+        return refuse_swap(self, "the two are the same");
+    if (gts_overlap(&memory[0].array, &memory[1].array))
+        return refuse_swap(self, "they share elements");
+    return gts_step_tree_swap(self, &(const gts_swap){memory, 2, .moves_sections = true, .is_memory = true});
+}
+
+/* Swaps what a host has said by addresses; `size` is NULL if it has not said how large it is. */
+static int swap_at(gts_step *step, const void *a, const void *b, const size_t *size)
+{
+    void *const data[] = {(void *)(uintptr_t)a, (void *)(uintptr_t)b}; /* they become addresses of arrays */
+    gts_step_tree all;
+    int status = begin(&all, step);
+    if (status == 0)
+        status = gts_step_tree_hold(&all);
+    if (status == 0)
+        status = size == NULL ? swap_found(&all, data) : swap_memory(&all, data, *size);
+    gts_step_tree_end(&all);
+    return status;
 }
 
 int gts_step_swap(gts_step *self, const void *a, const void *b)
 {
-    if (self != NULL && self->host != NULL)
-        return enter_handed_over(self) == 0 ? self->host->swap(self, a, b) : -1;
-    gts_step_tree all;
-    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
-    if (status == 0)
-        status = swap(&all, (void *)(uintptr_t)a, (void *)(uintptr_t)b); /* they become addresses of arrays */
-    gts_step_tree_end(&all, release_call);
-    return status;
+    return swap_at(self, a, b, NULL);
 }
 
 int gts_step_swap_memory(gts_step *self, const void *a, const void *b, size_t bytes)
@@ -418,22 +466,20 @@ int gts_step_swap_memory(gts_step *self, const void *a, const void *b, size_t by
                              "Step '%s' was handed over: its arrays are objects, which are swapped one by one with "
                              "gts_step_swap().",
                              self->name);
-    gts_step_tree all;
-    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
-    if (status == 0)
-        status = swap_memory(&all, (void *)(uintptr_t)a, (void *)(uintptr_t)b, bytes);
-    gts_step_tree_end(&all, release_call);
-    return status;
+    return swap_at(self, a, b, &bytes);
 }
 
 int gts_step_swap_arrays(gts_step *self, const gts_array *a, const gts_array *b)
 {
+    gts_swapped arrays[] = {{.array = *a}, {.array = *b}};
+    gts_find_memory(&arrays[0].array, &arrays[0].low, &arrays[0].high);
+    gts_find_memory(&arrays[1].array, &arrays[1].low, &arrays[1].high);
     gts_step_tree all;
-    int status = gts_step_tree_begin(&all, self, sizeof(gts_bound_call *));
-    if (status == 0) {
-        const exchange arrays = exchange_of(a, b);
-        status = exchange_all(&all, &arrays);
-    }
-    gts_step_tree_end(&all, release_call);
+    int status = begin(&all, self);
+    if (status == 0)
+        status = gts_step_tree_hold(&all);
+    if (status == 0)
+        status = gts_step_tree_swap(&all, &(const gts_swap){arrays, 2, .moves_sections = true});
+    gts_step_tree_end(&all);
     return status;
 }

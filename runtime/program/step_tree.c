@@ -1,11 +1,8 @@
-/*
- * All that a step and the steps inside it contain, and changing it: everything is checked before anything changes. What a
- * change is, its host says.
- */
+/* All that steps and the steps inside them contain, and changing it: everything is checked before anything changes. */
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "gtstub/bound.h"
+#include "program/private.h"
 
 /* ---- Collecting ------------------------------------------------------------------------------------------------ */
 
@@ -23,25 +20,82 @@ static GTS_COLD int refuse_other_host(const gts_step *outer, const gts_step *inn
 }
 
 /* Makes room for one more element of an array, whose room is a power of two; NULL when memory runs out. */
-static void *grow(void *array, size_t count, size_t size)
+static void *grow(void *array, const void *first, size_t room, size_t count, size_t size)
 {
-    return (count & (count - 1)) == 0 ? realloc(array, (count == 0 ? 1 : 2 * count) * size) : array;
+    if (count < room || (count & (count - 1)) != 0)
+        return array;
+    void *const grown = realloc(array == first ? NULL : array, 2 * count * size);
+    if (grown != NULL && array == first)
+        memcpy(grown, first, count * size);
+    return grown;
 }
 
-static int add_place(gts_step_tree *self, const gts_step *step, size_t position, size_t size)
+#define GROW(self, name)                                                                                               \
+    grow((self)->name##s, (self)->first_##name##s, sizeof(self)->first_##name##s / sizeof *(self)->first_##name##s,    \
+         (self)->name##_count, sizeof *(self)->name##s)
+
+static int add_place(gts_step_tree *self, const gts_step *step, size_t position)
 {
-    const gts_bound_call *const call = step->positions[position].call;
-    for (size_t i = 0; call != NULL && i < self->place_count; ++i) {
-        if (gts_position_of(&self->places[i])->call == call)
+    const gts_position *const at = &step->positions[position];
+    for (size_t i = 0; i < self->place_count; ++i) {
+        const gts_position *const other = gts_position_of(&self->places[i]);
+        if ((at->call != NULL && other->call == at->call) ||
+            (at->role->held != NULL && other->role->held == at->role->held))
             return 0;
     }
-    gts_place *const places = grow(self->places, self->place_count, sizeof *places);
+    gts_place *const places = GROW(self, place);
     if (places == NULL)
         return refuse_memory();
     self->places = places;
-    places[self->place_count] = (gts_place){step, position, calloc(1, size)};
-    return places[self->place_count++].changed != NULL ? 0 : refuse_memory();
+    places[self->place_count++] = (gts_place){step, position, at->role->held, NULL};
+    return 0;
 }
+
+/* ---- One change at a time -------------------------------------------------------------------------------------- */
+
+/* NULL for a function without arrays. */
+static bool *is_changing(const gts_place *place)
+{
+    gts_bound_call *const call = gts_position_of(place)->call;
+    gts_held *const held = gts_position_of(place)->role->held;
+    return call != NULL ? &call->is_changing : held != NULL ? &held->is_changing : NULL;
+}
+
+static int begin_changes(gts_step_tree *self)
+{
+    gts_lock_changes();
+    for (; self->begun < self->place_count; ++self->begun) {
+        bool *const is_begun = is_changing(&self->places[self->begun]);
+        if (is_begun != NULL && *is_begun)
+            break;
+        if (is_begun != NULL)
+            *is_begun = true;
+    }
+    gts_unlock_changes();
+    if (self->begun == self->place_count)
+        return 0;
+    const gts_place *const place = &self->places[self->begun];
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "Step '%s' cannot be changed: %s '%s' is being changed, in another thread or through another "
+                         "step.",
+                         place->step->name, gts_position_of(place)->role->kind,
+                         gts_step_name_at(place->step, place->position));
+}
+
+static void end_changes(const gts_step_tree *self)
+{
+    gts_lock_changes();
+    for (size_t i = 0; i < self->begun; ++i) {
+        const gts_place *const place = &self->places[i];
+        for (size_t array = 0; place->held != NULL && array < place->held->count; ++array)
+            place->held->array[array].by = NULL;
+        if (is_changing(place) != NULL)
+            *is_changing(place) = false;
+    }
+    gts_unlock_changes();
+}
+
+/* ---- Beginning and ending -------------------------------------------------------------------------------------- */
 
 /* Enters a step, and adds it. */
 static int add_step(gts_step_tree *self, gts_step *step)
@@ -50,7 +104,7 @@ static int add_step(gts_step_tree *self, gts_step *step)
         if (self->steps[i] == step)
             return 0;
     }
-    gts_step **const steps = grow(self->steps, self->step_count, sizeof *steps);
+    gts_step **const steps = GROW(self, step);
     if (steps == NULL)
         return refuse_memory();
     self->steps = steps;
@@ -62,10 +116,15 @@ static int add_step(gts_step_tree *self, gts_step *step)
     return 0;
 }
 
-int gts_step_tree_begin(gts_step_tree *self, gts_step *step, size_t size)
+int gts_step_tree_begin(gts_step_tree *self, gts_step *const *steps, size_t count, gts_waiting wait)
 {
-    *self = (gts_step_tree){0};
-    int status = add_step(self, step);
+    self->steps = self->first_steps;
+    self->places = self->first_places;
+    self->step_count = self->place_count = self->begun = 0;
+    self->wait = wait;
+    int status = 0;
+    for (size_t i = 0; i < count && status == 0; ++i)
+        status = add_step(self, steps[i]);
     for (size_t i = 0; i < self->step_count; ++i) {
         const gts_step *const outer = self->steps[i];
         for (size_t position = 0; position < outer->count && status == 0; ++position) {
@@ -73,35 +132,30 @@ int gts_step_tree_begin(gts_step_tree *self, gts_step *step, size_t size)
             if (at->role->step != NULL)
                 status = add_step(self, at->role->step);
             else if (at->call != NULL || at->role->array_function != NULL)
-                status = add_place(self, outer, position, size);
+                status = add_place(self, outer, position);
         }
     }
-    return status;
+    return status == 0 ? begin_changes(self) : status;
 }
 
-void gts_step_tree_end(gts_step_tree *self, void (*release)(gts_place *))
+void gts_step_tree_end(gts_step_tree *self)
 {
+    end_changes(self);
+    for (size_t i = 0; i < self->place_count; ++i)
+        gts_unbind(&self->places[i].changed);
     for (size_t i = 0; i < self->step_count; ++i)
         gts_step_leave(self->steps[i]);
-    for (size_t i = 0; i < self->place_count; ++i) {
-        if (self->places[i].changed != NULL)
-            release(&self->places[i]);
-        free(self->places[i].changed);
-    }
-    free(self->places);
-    free(self->steps);
+    if (self->places != self->first_places)
+        free(self->places);
+    if (self->steps != self->first_steps)
+        free(self->steps);
 }
 
-/* ---- Changing -------------------------------------------------------------------------------------------------- */
-
-int gts_step_tree_change(const gts_step_tree *self, int (*check)(gts_place *, const void *what),
-                         void (*change)(gts_place *), const void *what)
+void gts_step_tree_commit(gts_step_tree *self)
 {
     for (size_t i = 0; i < self->place_count; ++i) {
-        if (check(&self->places[i], what) != 0)
-            return -1;
+        gts_place *const place = &self->places[i];
+        if (place->changed != NULL)
+            gts_bound_replace(gts_position_of(place)->call, place->changed, self->wait);
     }
-    for (size_t i = 0; i < self->place_count; ++i)
-        change(&self->places[i]);
-    return 0;
 }

@@ -119,6 +119,8 @@ static PyMethodDef FUNCTIONS[] = {
      "binding()\n--\n\nWhat this thread does with calls: 'bind', 'capture', or None."},
     {"calls_elsewhere", gts_py_calls_elsewhere, METH_NOARGS,
      "calls_elsewhere()\n--\n\nCalls of programs until now by threads that did not capture while another one did."},
+    {"swap", (PyCFunction)(void (*)(void))gts_py_swap, METH_FASTCALL,
+     "swap(steps, /, *arrays)\n--\n\nExchanges the arrays of each pair in several steps, as Step.swap() does in one."},
     {"hand_over", gts_py_hand_over, METH_VARARGS,
      "hand_over(step, name, /)\n--\n\nHands a step over to C and Fortran, which find it by the name."},
     {"take_back", gts_py_take_back, METH_O,

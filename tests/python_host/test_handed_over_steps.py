@@ -108,8 +108,9 @@ def test_sections_that_c_may_mean(strided: _host.Program) -> None:
         c = CStep("step")
         with refused(
             VALUE_ERROR,
-            "Step 'dynamics' cannot be changed at position 2, program 'scale': Array 1 of gts_step_swap() has another "
-            "one between its elements, as another section of the same array would be: swap both in Python.",
+            "Step 'dynamics' cannot be changed at position 2, program 'scale': Argument 'x' of program 'scale' lies "
+            "between the elements of array 1 of the swap, as another section of the same array would: swap both in "
+            "Python. Nothing has changed.",
         ):
             c.swap(now, new)
         with refused(
@@ -138,13 +139,16 @@ def test_changes_from_c_are_refused(scale: _host.Program, now: np.ndarray, new: 
         with refused(TYPE_ERROR, "No program of step 'dynamics' has an argument 'dtime'."):
             c.set(ctypes.c_double(3.0), name="dtime")
         where = "Step 'dynamics' cannot be changed at position 1, program 'scale': Argument"
-        with refused(TYPE_ERROR, f"{where} 'factor' of program 'scale' must have dtype 'float64', not 'int32'."):
+        same = "Nothing has changed."
+        with refused(TYPE_ERROR, f"{where} 'factor' of program 'scale' must have dtype 'float64', not 'int32'. {same}"):
             c.set(ctypes.c_int32(3), 6)
-        with refused(TYPE_ERROR, f"{where} 'x' of program 'scale' is not a scalar: bind the call again to change it."):
+        with refused(
+            TYPE_ERROR, f"{where} 'x' of program 'scale' is not a scalar: bind the call again to change it. {same}"
+        ):
             c.set(ctypes.c_double(3.0), name="x")
         with refused(VALUE_ERROR, "Arrays of step 'dynamics' cannot be swapped: no program of it has the second one."):
             c.swap(now, np.ones(N))
-        with refused(VALUE_ERROR, "Arrays 1 and 2 of swap() are the same."):
+        with refused(VALUE_ERROR, "Arrays of step 'dynamics' cannot be swapped: the two are the same."):
             c.swap(now, now)
         c.run()
         c.free()

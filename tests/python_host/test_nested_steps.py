@@ -117,49 +117,86 @@ def test_steps_that_would_contain_themselves(scale: _host.Program, now: np.ndarr
     assert gone() is None
 
 
-@pytest.mark.parametrize("is_changed", [True, False])
-def test_an_array_that_swaps_in_another_step(is_changed: bool, now: np.ndarray, new: np.ndarray) -> None:
-    """While a step reads the arrays of an action, code of one of them swaps others of the action."""
-    unrelated, third, fourth, freed = np.zeros(N), np.zeros(N), np.zeros(N), []
+def test_an_array_is_read_when_its_action_is_made(now: np.ndarray, new: np.ndarray) -> None:
+    """A swap runs no code of it, which could swap others of the action."""
+    unrelated, reads = np.zeros(N), []
 
     class Array:
         __dlpack_device__ = now.__dlpack_device__
 
         def __dlpack__(self, **options: Any) -> Any:
-            if not freed and is_changed:
-                freed.append(None)
-                other.swap(third, fourth)
-                freed.extend([str(number)] * 6 for number in range(100))
-                freed.extend(tuple(each) for each in freed[1:])  # may get the memory of what was there
+            reads.append(None)
             return now.__dlpack__(**options)
 
     array = Array()
-    action = gtstub.action(print, array, new, unrelated, third, third, fourth)
-    step, other = gtstub.Step([action], "step"), gtstub.Step([action], "other")
-    if is_changed:
-        with pytest.raises(
-            RuntimeError, match=r"^Step 'step' cannot be changed at position 1, .* were changed meanwhile"
-        ):
-            step.swap(new, unrelated)
-    else:
-        step.swap(new, unrelated)
-    if is_changed:
-        arrays = (array, new, unrelated, fourth, fourth, third)
-    else:
-        arrays = (array, unrelated, new, third, third, fourth)
-    assert [id(each) for each in action.arrays] == [id(each) for each in arrays]
+    action = gtstub.action(print, array, new, unrelated)
+    assert len(reads) == 1
+    step = gtstub.Step([action, gtstub.Step([action])], "step")
+    step.swap(new, unrelated)
+    assert len(reads) == 1
+    assert [id(each) for each in action.arrays] == [id(each) for each in (array, unrelated, new)]
+    step.swap(now, new)  # the memory of `array`
+    assert [id(each) for each in action.arrays] == [id(each) for each in (new, unrelated, now)]
 
 
-def test_arrays_of_too_many_axes(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
-    """Functions may have them. An array is then known by its object alone."""
-    large, other = np.zeros((1, 1, 1, 1, 1, 1, N)), np.ones((1, 1, 1, 1, 1, 1, N))
-    action = gtstub.action(print, large, other, large.reshape(N))
+def test_a_swap_while_arrays_of_another_are_read(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    """The call is in both steps. Code that runs between reading and exchanging cannot change it."""
+    third, refusals = np.full(N, 3.0), []
+
+    class Array:
+        __dlpack_device__ = now.__dlpack_device__
+
+        def __dlpack__(self, **options: Any) -> Any:
+            for change in (lambda: other.swap(now, new), lambda: other.set(factor=9.0), lambda: call.set(factor=9.0)):
+                with pytest.raises(RuntimeError) as caught:
+                    change()
+                refusals.append(str(caught.value))
+            return third.__dlpack__(**options)
+
+    call, spare = scale.bind(now, 2.0, new), gtstub.action(print, third)
+    step, other = gtstub.Step([call, spare], "step"), gtstub.Step([call], "other")
+    step.swap(now, Array())
+    refused = (
+        "Step 'other' cannot be changed: program 'scale' is being changed, in another thread or through another step."
+    )
+    assert refusals == [
+        refused,
+        refused,
+        "Program 'scale' has a bound call that is being changed, in another thread or in a step.",
+    ]
+    call()
+    assert new.tolist() == [6.0] * N
+    other.set(factor=1.0)
+    call()
+    assert new.tolist() == [3.0] * N
+
+
+def test_what_is_no_array_that_a_swap_knows(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    """Functions may have arrays of more axes, or of none, and texts."""
+    others = [np.zeros((1,) * 7), np.zeros(()), "west"]
+    action = gtstub.action(print, *others, now)
     step = gtstub.Step([action, scale.bind(now, 1.0, new)], "step")
-    step.swap(large, other)
-    assert action.arrays[0] is other
-    assert action.arrays[1] is large
-    with pytest.raises(ValueError, match=r"No program of step 'step' has array 2 of swap\(\)"):
-        step.swap(large, np.zeros((1, 1, 1, 1, 1, 1, 1, N)))
+    for each in others:
+        with pytest.raises(TypeError, match=r"^Argument 2 of swap\(\) is no array of 1 to 6 axes\.$"):
+            step.swap(now, each)
+    step.swap(now, new)
+    assert [id(each) for each in action.arrays] == [id(each) for each in (*others, new)]
+
+
+def test_several_steps_are_swapped_by_one_call(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    out, third = np.zeros(N), np.full(N, 3.0)
+    steps = [gtstub.Step([scale.bind(each, 2.0, out)], name) for each, name in ((now, "first"), (third, "second"))]
+    with pytest.raises(ValueError, match=r"^No program of step 'first' has array 2 of swap\(\)\.$"):
+        gtstub.swap(steps, now, new)
+    assert steps[0][0].arguments["x"] is now
+    gtstub.swap(steps, now, third)
+    assert [step[0].arguments["x"] is array for step, array in zip(steps, (third, now), strict=True)] == [True, True]
+    for step, expected in zip(steps, (6.0, 2.0), strict=True):
+        step()
+        assert out.tolist() == [expected] * N
+    for wrong in ([], [steps[0], print]):
+        with pytest.raises(TypeError, match=r"The first argument of swap\(\) must be steps"):
+            gtstub.swap(wrong, now, new)  # type: ignore[arg-type]
 
 
 def test_an_inner_step_is_kept(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
@@ -232,7 +269,9 @@ def test_an_array_inside_another_object_is_refused(
     """A swap would not reach it there, and the function would get the old one."""
     other, action = np.zeros(N), gtstub.action(print, inside(new), inside)
     step = gtstub.Step([scale.bind(now, 2.0, new), action, gtstub.action(print, other)], "s")
-    text = r"Step 's' cannot be changed at position 2, function 'print': Array 1 of swap\(\) is inside a '"
+    text = (
+        "Step 's' cannot be changed at position 2, function 'print': array 1 has inside it array 1 of the swap, where"
+    )
     with pytest.raises(ValueError, match=text):
         step.swap(new, other)
     assert step[0].arguments["out"] is new
@@ -300,14 +339,15 @@ def test_a_section_is_refused(scale: _host.Program, now: np.ndarray, new: np.nda
     section = scale.bind(now[part], 2.0, np.zeros(len(now[part])))
     step = gtstub.Step([scale.bind(now, 2.0, new), section], "s")
     text = (
-        r"Step 's' cannot be changed at position 2, program 'scale': Array 1 of swap\(\) shares elements with another "
-        "array there, which differs in address, type, size, stride or origin"
+        r"Step 's' cannot be changed at position 2, program 'scale': Argument 'x' of program 'scale' shares elements "
+        r"with array 1 of the swap, but differs in address, type, size, stride or origin: .* Nothing has changed\.$"
     )
     with pytest.raises(ValueError, match=text):
         step.swap(now, new)
     assert step[0].arguments["x"] is now
     step = gtstub.Step([scale.bind(now, 2.0, out), gtstub.action(print, out[part])], "s")
-    with pytest.raises(ValueError, match=text.replace("program 'scale'", "function 'print'")):
+    text = text.replace("Argument 'x' of program 'scale'", "array 1").replace("program 'scale'", "function 'print'")
+    with pytest.raises(ValueError, match=text):
         step.swap(out, now)
 
 
@@ -315,7 +355,7 @@ def test_a_section_is_refused(scale: _host.Program, now: np.ndarray, new: np.nda
 def test_a_section_of_a_function_is_refused(part: Any) -> None:
     now, new = np.zeros((4, 6))[:, :4], np.zeros((4, 6))[:, :4]
     step = gtstub.Step([gtstub.action(print, now, new), gtstub.action(print, now[part])])
-    with pytest.raises(ValueError, match=r"at position 2, function 'print': Array 1 of swap\(\) shares elements"):
+    with pytest.raises(ValueError, match="at position 2, function 'print': array 1 shares elements with array 1 of"):
         step.swap(now, new)
 
 
@@ -326,7 +366,7 @@ def test_arrays_that_lie_between_each_other_are_swapped() -> None:
     action, gaps = gtstub.action(print, now[:], new, old), gtstub.action(print, levels[:, 4:], levels[..., 2])
     gtstub.Step([action, gaps]).swap(now, new)
     assert [each is other for each, other in zip(action.arrays, (new, now, old), strict=True)] == [True, True, True]
-    with pytest.raises(ValueError, match="shares elements with another array there"):
+    with pytest.raises(ValueError, match="array 1 shares elements with array 1 of the swap"):
         gtstub.Step([action, gtstub.action(print, levels)]).swap(now, new)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, overload
 
@@ -58,6 +58,14 @@ def action(function: Callable[..., object], /, *arrays: Any) -> _host.Action:
         step()  # calls exchange(now)
     """
     return _host.Action(function, *arrays)
+
+
+def swap(steps: Iterable[_host.Step], /, *arrays: Any) -> None:
+    """
+    Exchanges the arrays of each pair in several steps, as `Step.swap()` does in one: `gtstub.swap([dynamics, physics],
+    now, new)`. All are exchanged, or none after an error. Each array must be in one of the steps.
+    """
+    _host.swap(tuple(steps), *arrays)
 
 
 def _rows(step: _host.Step, outer: str = "") -> Iterator[tuple[str, str, str, str]]:

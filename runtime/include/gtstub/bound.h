@@ -8,6 +8,29 @@
 #include "gtstub/program.h"
 #include "gtstub/step.h"
 
+/* An array that a swap may change: of a bound call, or of a function. */
+typedef struct gts_held_array {
+    _Alignas(16) gts_array *array;
+    uintptr_t low, high; /* its memory; equal if it has no elements */
+    uint32_t index;      /* of the leaf, or among what the function gets */
+    bool is_patched;     /* a swap need not bind the call again: at most one slot has the address */
+    bool written;        /* by the program */
+    bool is_inside;      /* an object that a function gets, where no swap reaches it */
+    size_t slot;         /* where the address is among the slots, in bytes; GTS_NO_SLOT if no slot has it */
+    /* While a step is changed: the array that it becomes, or a section of which it becomes; NULL if it stays. */
+    const struct gts_swapped *by;
+    void *to; /* its new address */
+} gts_held_array;
+
+/* For gts_held_array.slot. */
+#define GTS_NO_SLOT SIZE_MAX
+
+typedef struct gts_held {
+    bool is_changing; /* a step that has them is being changed */
+    size_t count;
+    gts_held_array array[];
+} gts_held;
+
 struct gts_bound_call {
     gts_program *program;      /* NULL after it was closed */
     void *slots;               /* of this call, in the same block of memory */
@@ -15,9 +38,11 @@ struct gts_bound_call {
     bool needs_host;           /* each start converts objects of the host */
     unsigned int references;   /* of the host, and of the steps that contain the call */
     const gts_stub *stub;      /* never unmapped */
-    void *args;                /* a copy of the `struct <name>_args` of a C or Fortran host; NULL for other hosts */
+    void *args;                /* the `struct <name>_args` */
     gts_table_copy **tables;   /* [stub->leaf_count], those that the slots contain; NULL if there is none */
     gts_bound_call *next;      /* of the same program */
+    gts_held *held;            /* the arrays of `args`, which gts_bound_hold() finds; NULL before */
+    bool is_changing;          /* it is being changed, by itself or in a step */
 };
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
@@ -42,20 +67,30 @@ GTS_EXPORT void gts_binding_end(gts_binding *);
 
 /* ---- Bound calls ----------------------------------------------------------------------------------------------- */
 
-/* Makes a bound call, whose arguments are not set. NULL when memory runs out, which is written to its error. */
-GTS_EXPORT gts_bound_call *gts_bound_new(gts_program *);
+/*
+ * Binds a call with the arguments that a program of a host with its own objects has now. The program is entered. NULL when
+ * memory runs out, which is written to its error.
+ */
+GTS_EXPORT gts_bound_call *gts_bound_take(gts_program *);
 
-/* Gives a bound call the arguments that its program has now. The program is entered. */
-GTS_EXPORT void gts_bound_take(gts_bound_call *);
+/* Forgets the objects of a program's host, because the arguments of another one replace arrays and slots. */
+GTS_EXPORT void gts_forget_host(gts_program *);
 
 /* The leaf of an argument, by its path or its flattened name; -1 if there is none. */
-GTS_EXPORT int64_t gts_bound_find(const gts_program *, const char *argument);
+GTS_EXPORT int64_t gts_bound_find(const gts_stub *, const char *argument);
 
 /* Refuses an argument that is no scalar, or was compiled in. */
 GTS_EXPORT int gts_bound_check_scalar(gts_program *, const gts_contract *);
 
-/* The same, and refuses a value of another type. */
-GTS_EXPORT int gts_bound_check_value(gts_program *, const gts_contract *, gts_dtype);
+/* A new value of a scalar. */
+typedef struct gts_scalar {
+    const char *argument;
+    gts_dtype dtype;
+    const void *value;
+} gts_scalar;
+
+/* gts_set_scalar() of several scalars at once. */
+GTS_EXPORT int gts_set_scalars(gts_bound_call *, const gts_scalar *, size_t count);
 
 /* Runs the SDFG with the slots of a bound call. The program is entered, and has no extra work. */
 static inline int gts_bound_run(const gts_bound_call *call, gts_program *self)
@@ -83,6 +118,12 @@ static inline int gts_start_known(const gts_bound_call *call)
 
 /* ---- Steps ----------------------------------------------------------------------------------------------------- */
 
+/* Whether no more is known of an array of a function than its address. */
+static inline bool gts_is_address(const gts_array *array)
+{
+    return array->dtype == 0;
+}
+
 /* What messages, profiles and changes need of a position, in one block of memory with its name. */
 typedef struct gts_role {
     const char *kind; /* "program", "function" or "step" */
@@ -90,8 +131,10 @@ typedef struct gts_role {
     gts_step *step;   /* owned; NULL unless the position runs a step */
     int (*array_function)(void *data, void *const *arrays);
     void *data; /* that it gets; of each action of the Python host: its object, borrowed */
+    gts_held
+        *held; /* the arrays of the function: their addresses or, borrowed from the Python host, all of them; or NULL */
     size_t array_count;
-    void *arrays[]; /* that it gets */
+    void *arrays[]; /* that it gets, from C alone */
 } gts_role;
 
 /* A position of a step, which has what a run needs. */
@@ -110,15 +153,14 @@ typedef enum gts_step_access {
     GTS_STEP_HOST_ENDED,
 } gts_step_access;
 
-/*
- * What a host that has its own objects does when C or Fortran use a step that it has handed over. The step was entered.
- * The functions return 0, or -1 with gts_last_error(NULL).
- */
+typedef struct gts_step_tree gts_step_tree;
+typedef struct gts_swap gts_swap;
+typedef struct gts_swapped gts_swapped;
+
+/* What a host that has its own objects does when C or Fortran use a step that it has handed over, which was entered. */
 typedef struct gts_step_host {
-    int (*run)(gts_step *);
-    /* These two leave the step before they change it. */
-    int (*set_scalar)(gts_step *, const char *argument, gts_dtype dtype, const void *value);
-    int (*swap)(gts_step *, const void *a, const void *b);
+    int (*run)(gts_step *);                                   /* 0, or -1 with gts_last_error(NULL) */
+    void (*swapped)(const gts_step_tree *, const gts_swap *); /* exchanges what keeps the arrays alive */
 } gts_step_host;
 
 /* The members of a step. */
@@ -241,49 +283,84 @@ GTS_EXPORT int gts_step_do_timed(const gts_step *, size_t *position, gts_step_ac
 typedef struct gts_place {
     const gts_step *step;
     size_t position;
-    void *changed; /* for the host: what takes the place of the arguments; all zero at first */
+    gts_held *held;          /* the arrays of a call, before a swap changes them, and of a function; or NULL */
+    gts_bound_call *changed; /* owned: the call with other arguments; NULL if it is not bound again */
 } gts_place;
 
-/* A step and those inside it, outer ones first, and their places: those of each bound call once. */
-typedef struct gts_step_tree {
+/* Does something that may wait, which a host does without its own lock (the GIL). */
+typedef int (*gts_waiting)(int (*act)(void *), void *context);
+
+/* Some steps and those inside them, outer ones first, and their places: those of each bound call or function once. */
+struct gts_step_tree {
     gts_step **steps;
     size_t step_count;
     gts_place *places;
     size_t place_count;
-} gts_step_tree;
+    size_t begun;     /* places whose change has begun: nobody else changes them */
+    gts_waiting wait; /* NULL if the host has no lock */
+    gts_step *first_steps[4];
+    gts_place first_places[16];
+};
 
 static inline const gts_position *gts_position_of(const gts_place *place)
 {
     return &place->step->positions[place->position];
 }
 
+/* Enters steps and all inside them; -1 with gts_last_error(NULL). gts_step_tree_end() must be called also after -1. */
+GTS_EXPORT int gts_step_tree_begin(gts_step_tree *, gts_step *const *, size_t count, gts_waiting wait);
+
+/* Leaves the steps, and forgets what was not committed. */
+GTS_EXPORT void gts_step_tree_end(gts_step_tree *);
+
 /*
- * Enters a step and all inside it; -1 with gts_last_error(NULL). gts_step_tree_end() must be called also after -1.
- * `changed` of each place gets `size` bytes.
+ * Makes "Step 'x' cannot be changed at position 3, program 'p': <reason>" gts_last_error(NULL). The reason may be empty.
+ * Returns -1.
  */
-GTS_EXPORT int gts_step_tree_begin(gts_step_tree *, gts_step *, size_t size);
+GTS_EXPORT GTS_COLD int gts_place_refuse(const gts_place *, gts_error_kind kind, const char *reason);
 
-/* Changes all places or, after -1, none: calls `change` for each after `check` has returned 0 for all. */
-GTS_EXPORT int gts_step_tree_change(const gts_step_tree *, int (*check)(gts_place *, const void *what),
-                                    void (*change)(gts_place *), const void *what);
+/* Refuses a scalar that no call has. */
+GTS_EXPORT int gts_step_tree_check_names(const gts_step_tree *, const gts_scalar *, size_t count);
 
-/* A new value of a scalar. */
-typedef struct gts_scalar {
-    const char *argument;
-    gts_dtype dtype;
-    const void *value;
-} gts_scalar;
+/* Prepares a change of scalars, those that the call of a place has. All are checked together. */
+GTS_EXPORT int gts_place_set(const gts_step_tree *, gts_place *, const gts_scalar *, size_t count);
 
-/* gts_step_set_scalar() of several scalars of a C or Fortran host at once: each call is checked with all of them. */
+/* Changes what was prepared. */
+GTS_EXPORT void gts_step_tree_commit(gts_step_tree *);
+
+/* gts_step_set_scalar() of several scalars at once: each call is checked with all of them. */
 GTS_EXPORT int gts_step_set_scalars(gts_step *, const gts_scalar *, size_t count);
+
+/* An array that is swapped. */
+struct gts_swapped {
+    gts_array array;
+    uintptr_t low, high; /* its memory */
+    bool is_there;       /* something has it */
+    bool fits;           /* it has the layout of the other one */
+};
+
+/* Arrays that are swapped: each even one with the next. */
+struct gts_swap {
+    gts_swapped *arrays;
+    size_t count;
+    bool moves_sections; /* else a step that has one is refused, and so is an array that nothing has */
+    bool is_memory;      /* they are bytes, and whatever lies in them moves */
+    bool may_be_parts;   /* they are arguments: the host may mean larger arrays that begin there */
+};
+
+/* Finds the memory of an array; all of it if that is not known. */
+GTS_EXPORT void gts_find_memory(const gts_array *, uintptr_t *low, uintptr_t *high);
+
+/* Finds the arrays of all places. */
+GTS_EXPORT int gts_step_tree_hold(const gts_step_tree *);
+
+/* Swaps arrays. `by` of each gts_held_array says what has happened to it, until the change ends. */
+GTS_EXPORT int gts_step_tree_swap(gts_step_tree *, const gts_swap *);
 
 /*
  * gts_step_swap() of arrays whose layout the caller knows, and which is the same. Calls may have any sections of them, or
  * none.
  */
 GTS_EXPORT int gts_step_swap_arrays(gts_step *, const gts_array *, const gts_array *);
-
-/* Leaves the steps, and then calls `release` for each place, which frees what `changed` contains. */
-GTS_EXPORT void gts_step_tree_end(gts_step_tree *, void (*release)(gts_place *));
 
 #endif

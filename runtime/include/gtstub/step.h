@@ -110,8 +110,8 @@ GTS_EXPORT int gts_step_new(const char *name, const gts_action *actions, size_t 
  * still be freed. In a forked child it is refused, too.
  *
  * Programs run without the GIL. The GIL is taken for functions of Python, for programs that read objects at each start
- * (zero-dimensional fields, callbacks), for gts_step_set_scalar() and gts_step_swap(), and while calls are observed by
- * profiles, timelines, checks or recordings. The exception of a function becomes the error of gts_step_run(), and its
+ * (zero-dimensional fields, callbacks), at the end of gts_step_swap(), and while calls are observed by profiles,
+ * timelines, checks or recordings. The exception of a function becomes the error of gts_step_run(), and its
  * traceback goes to `sys.unraisablehook`. A step of C or Fortran may contain the step, but its changes do not reach it:
  * they are refused.
  *

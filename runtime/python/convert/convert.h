@@ -43,6 +43,7 @@ typedef struct gts_py_leaf {
     PyObject *dimension[GTS_MAX_RANK];  /* gt4py's dimensions that have the contract's names; strong references */
     PyObject *other_name[GTS_MAX_RANK]; /* the names in `domain` that are not the contract's; strong references */
     PyObject *object;                   /* of a field: the last that was read; borrowed, for one call */
+    PyObject *owner;                    /* of its memory; borrowed; NULL if that is the object */
     PyObject *callable;                 /* of a callback: borrowed, for one call */
     const PyObject *passed[2];          /* the last two objects that were passed for the first time; not references */
 } gts_py_leaf;

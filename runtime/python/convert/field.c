@@ -220,6 +220,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         return -1;
     }
     own->object = object;
+    own->owner = owner;
     PyObject *reference = NULL;
     if (owner == NULL && (was_passed(own, object) || program->debug) &&
         PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)) && GTS_LIKELY(!is_garbage(object))) {

@@ -3,44 +3,145 @@
 
 #include "python/step/step.h"
 
+/* Makes an action without objects; NULL after an exception. */
+static gts_py_action *new_action(PyTypeObject *type, PyObject *function)
+{
+    gts_py_action *self = (gts_py_action *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->function = Py_NewRef(function);
+    self->held = gts_py_calloc(1, sizeof *self->held);
+    if (self->held == NULL)
+        Py_CLEAR(self);
+    return self;
+}
+
+/* Adds an object, which the action keeps. */
+static int keep(gts_py_action *self, PyObject *object, PyObject *owner)
+{
+    gts_py_kept *const kept = PyMem_Realloc(self->kept, (size_t)(self->kept_count + 1) * sizeof *kept);
+    if (kept == NULL)
+        return PyErr_NoMemory() == NULL ? -1 : 0;
+    self->kept = kept;
+    kept[self->kept_count++] = (gts_py_kept){Py_NewRef(object), Py_XNewRef(owner)};
+    return 0;
+}
+
+/* Adds an array, which is or is inside the object with an index. */
+static int hold(gts_py_action *self, uint32_t index, const gts_array *array, bool is_inside)
+{
+    gts_held *const held = PyMem_Realloc(self->held, sizeof *held + (self->held->count + 1) * sizeof *held->array);
+    gts_array *const copy = held == NULL ? NULL : PyMem_Malloc(sizeof *copy);
+    self->held = held != NULL ? held : self->held;
+    if (copy == NULL)
+        return PyErr_NoMemory() == NULL ? -1 : 0;
+    *copy = *array;
+    memset(copy->dims, 0, sizeof copy->dims); /* whose texts may not live as long */
+    gts_held_array *const new = &held->array[held->count++];
+    *new = (gts_held_array){.array = copy, .index = index, .is_inside = is_inside, .slot = GTS_NO_SLOT};
+    gts_find_memory(copy, &new->low, &new->high);
+    return 0;
+}
+
+/* Adds the arrays that are elements or attributes of an object: no swap reaches them. */
+static int look_inside(gts_py_action *self, gts_py_state *state, PyObject *object, uint32_t index, int depth)
+{
+    const bool has_elements = PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object);
+    PyObject *const has = has_elements ? Py_NewRef(object) : PyObject_GenericGetDict(object, NULL);
+    PyObject *const all = has == NULL ? NULL : PyDict_Check(has) ? PyDict_Values(has) : PySequence_List(has);
+    PyErr_Clear(); /* It has no attributes. */
+    int status = 0;
+    for (Py_ssize_t i = 0; all != NULL && status == 0 && i < PyList_GET_SIZE(all); ++i) {
+        PyObject *const element = PyList_GET_ITEM(all, i);
+        gts_py_leaf leaf;
+        gts_array array;
+        PyObject *owner;
+        status = gts_py_read_any(&leaf, state, element, &array, &owner);
+        gts_py_forget_domain(&leaf);
+        if (status > 0)
+            status = keep(self, element, owner) != 0 ? -1 : hold(self, index, &array, true);
+        else if (status == 0 && has_elements && depth > 1)
+            status = look_inside(self, state, element, index, depth - 1);
+        Py_XDECREF(owner);
+    }
+    Py_XDECREF(has);
+    Py_XDECREF(all);
+    return status;
+}
+
+/* Adds the objects that the function is called with, and then finds their arrays. */
+static int add(gts_py_action *self, gts_py_state *state, PyObject *objects)
+{
+    int status = 0;
+    self->count = PyTuple_GET_SIZE(objects);
+    for (Py_ssize_t i = 0; i < self->count && status == 0; ++i)
+        status = keep(self, PyTuple_GET_ITEM(objects, i), NULL);
+    for (uint32_t i = 0; i < (uint32_t)self->count && status == 0; ++i) {
+        gts_py_leaf leaf;
+        gts_array array;
+        status = gts_py_read_any(&leaf, state, PyTuple_GET_ITEM(objects, i), &array, &self->kept[i].owner);
+        gts_py_forget_domain(&leaf);
+        if (status > 0)
+            status = hold(self, i, &array, false);
+        else if (status == 0)
+            status = look_inside(self, state, PyTuple_GET_ITEM(objects, i), i, 4);
+    }
+    return status;
+}
+
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     if (keywords != NULL && PyDict_GET_SIZE(keywords) != 0)
         return PyErr_Format(PyExc_TypeError, "An action takes no keyword arguments.");
     if (PyTuple_GET_SIZE(args) == 0 || !PyCallable_Check(PyTuple_GET_ITEM(args, 0)))
         return PyErr_Format(PyExc_TypeError, "An action needs a function and the arrays that it is called with.");
-    PyObject *const arrays = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
-    gts_py_action *const self = arrays == NULL ? NULL : (gts_py_action *)type->tp_alloc(type, 0);
-    if (self == NULL) {
-        Py_XDECREF(arrays);
-        return NULL;
-    }
-    self->function = Py_NewRef(PyTuple_GET_ITEM(args, 0));
-    self->arrays = arrays;
+    gts_py_state *const state = gts_py_find_state(type);
+    PyObject *const objects = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    gts_py_action *self = state == NULL || objects == NULL ? NULL : new_action(type, PyTuple_GET_ITEM(args, 0));
+    if (self != NULL && add(self, state, objects) != 0)
+        Py_CLEAR(self);
+    Py_XDECREF(objects);
     return (PyObject *)self;
+}
+
+/* The objects that the function is called with now. */
+static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
+{
+    const gts_py_action *const self = (gts_py_action *)object;
+    PyObject *const arrays = PyTuple_New(self->count);
+    for (Py_ssize_t i = 0; arrays != NULL && i < self->count; ++i)
+        PyTuple_SET_ITEM(arrays, i, Py_NewRef(self->kept[i].object));
+    return arrays;
 }
 
 /* Calls the function. It may drop the action, or have its arrays swapped by another step. */
 static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    const gts_py_action *const self = (gts_py_action *)object;
     if (PyTuple_GET_SIZE(args) != 0 || (keywords != NULL && PyDict_GET_SIZE(keywords) != 0))
         return PyErr_Format(PyExc_TypeError, "An action takes no arguments.");
-    PyObject *const function = Py_NewRef(self->function), *const arrays = Py_NewRef(self->arrays);
-    PyObject *const result = PyObject_CallObject(function, arrays);
+    PyObject *const function = Py_NewRef(((gts_py_action *)object)->function), *const arrays = get_arrays(object, NULL);
+    PyObject *const result = arrays == NULL ? NULL : PyObject_CallObject(function, arrays);
     Py_DECREF(function);
-    Py_DECREF(arrays);
+    Py_XDECREF(arrays);
     return result;
 }
 
 PyObject *gts_py_action_copy(PyObject *object)
 {
     const gts_py_action *const self = (gts_py_action *)object;
-    gts_py_action *const copy = (gts_py_action *)Py_TYPE(object)->tp_alloc(Py_TYPE(object), 0);
+    gts_py_action *copy = new_action(Py_TYPE(object), self->function);
     if (copy == NULL)
         return NULL;
-    copy->function = Py_NewRef(self->function);
-    copy->arrays = Py_NewRef(self->arrays);
+    int status = 0;
+    copy->count = self->count;
+    for (Py_ssize_t i = 0; i < self->kept_count && status == 0; ++i)
+        status = keep(copy, self->kept[i].object, self->kept[i].owner);
+    for (size_t i = 0; i < self->held->count && status == 0; ++i) {
+        const gts_held_array *const each = &self->held->array[i];
+        status = hold(copy, each->index, each->array, each->is_inside);
+    }
+    if (status != 0)
+        Py_CLEAR(copy);
     return (PyObject *)copy;
 }
 
@@ -50,8 +151,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     const gts_py_action *const self = (gts_py_action *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->function);
-    Py_VISIT(self->arrays);
-    return 0;
+    return gts_py_visit_kept(self->kept, self->kept_count, visit, arg);
 }
 
 static void dealloc(PyObject *object)
@@ -59,21 +159,28 @@ static void dealloc(PyObject *object)
     gts_py_action *const self = (gts_py_action *)object;
     PyObject_GC_UnTrack(object);
     Py_XDECREF(self->function);
-    Py_XDECREF(self->arrays);
+    gts_py_clear_kept(&self->kept, self->kept_count);
+    for (size_t i = 0; self->held != NULL && i < self->held->count; ++i)
+        PyMem_Free(self->held->array[i].array);
+    PyMem_Free(self->held);
     gts_py_free(object);
 }
 
 static PyObject *repr(PyObject *object)
 {
     const gts_py_action *const self = (gts_py_action *)object;
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->arrays);
-    return PyUnicode_FromFormat("<gtstub action %R (%zd array%s)>", self->function, count, count == 1 ? "" : "s");
+    return PyUnicode_FromFormat("<gtstub action %R (%zd array%s)>", self->function, self->count,
+                                self->count == 1 ? "" : "s");
 }
 
 static PyMemberDef MEMBERS[] = {
     {"function", Py_T_OBJECT_EX, offsetof(gts_py_action, function), Py_READONLY, "The function."},
-    {"arrays", Py_T_OBJECT_EX, offsetof(gts_py_action, arrays), Py_READONLY, "What it is called with now."},
     {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef ATTRIBUTES[] = {
+    {"arrays", get_arrays, NULL, "What it is called with now.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 PyDoc_STRVAR(DOC, "Action(function, /, *arrays)\n--\n\n"
@@ -81,8 +188,9 @@ PyDoc_STRVAR(DOC, "Action(function, /, *arrays)\n--\n\n"
                   "other ones.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC},   {Py_tp_new, make},  {Py_tp_call, call},       {Py_tp_dealloc, dealloc},
-    {Py_tp_traverse, traverse}, {Py_tp_repr, repr}, {Py_tp_members, MEMBERS}, {0, NULL},
+    {Py_tp_doc, (void *)DOC}, {Py_tp_new, make},          {Py_tp_call, call},
+    {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {Py_tp_repr, repr},
+    {Py_tp_members, MEMBERS}, {Py_tp_getset, ATTRIBUTES}, {0, NULL},
 };
 
 PyType_Spec gts_py_action_spec = {

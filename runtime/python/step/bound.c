@@ -6,7 +6,7 @@
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
 
-/* The object that a leaf has in the running call, borrowed; None for scalars. */
+/* The object that a leaf has in the running call, borrowed; NULL for scalars. */
 static PyObject *object_of(const gts_py_program *self, uint32_t index)
 {
     const gts_leaf_kind kind = self->program->stub->leaves[index].kind;
@@ -15,37 +15,32 @@ static PyObject *object_of(const gts_py_program *self, uint32_t index)
     if (kind == GTS_ZERO_DIM_FIELD)
         return self->leaf[index].object;
     if (!gts_is_array(kind))
-        return Py_None;
+        return NULL;
     PyObject *const known = (PyObject *)gts_known_object(self->program, index);
     return known != NULL ? known : self->leaf[index].object;
 }
 
-static PyObject *take_objects(const gts_py_program *self)
+static gts_py_kept *take_kept(const gts_py_program *self)
 {
     const uint32_t count = self->program->stub->leaf_count;
-    PyObject *const objects = PyTuple_New(count);
-    for (uint32_t i = 0; objects != NULL && i < count; ++i)
-        PyTuple_SET_ITEM(objects, i, Py_NewRef(object_of(self, i)));
-    return objects;
-}
-
-static PyObject *take_held(const gts_py_program *self)
-{
-    PyObject *const held = PyTuple_New(self->held_count);
-    for (uint32_t i = 0; held != NULL && i < self->held_count; ++i)
-        PyTuple_SET_ITEM(held, i, Py_NewRef(self->held[i]));
-    return held;
-}
-
-/* The arrays of the running call; NULL after an exception. */
-static gts_array *take_arrays(const gts_program *self)
-{
-    gts_array *const arrays = gts_py_calloc(self->stub->leaf_count, sizeof *arrays);
-    for (uint32_t i = 0; arrays != NULL && i < self->stub->leaf_count; ++i) {
-        if (gts_is_array(self->stub->leaves[i].kind))
-            arrays[i] = *gts_array_of(self, i);
+    gts_py_kept *const kept = gts_py_calloc(count + 1, sizeof *kept);
+    for (uint32_t i = 0; kept != NULL && i < count; ++i) {
+        kept[i].object = Py_XNewRef(object_of(self, i));
+        if (gts_is_array(self->program->stub->leaves[i].kind) && gts_known_object(self->program, i) == NULL)
+            kept[i].owner = Py_XNewRef(self->leaf[i].owner);
     }
-    return arrays;
+    return kept;
+}
+
+void gts_py_clear_kept(gts_py_kept **kept, Py_ssize_t count)
+{
+    gts_py_kept *const old = *kept;
+    *kept = NULL; /* what is freed may run finalizers */
+    for (Py_ssize_t i = 0; old != NULL && i < count; ++i) {
+        Py_XDECREF(old[i].object);
+        Py_XDECREF(old[i].owner);
+    }
+    PyMem_Free(old);
 }
 
 /* Whether each start converts objects anew: zero-dimensional fields, whose value may change, and callbacks. */
@@ -58,33 +53,56 @@ static bool needs_host(const gts_stub *stub)
     return false;
 }
 
-/* Gives the program, which is entered, the arguments of a bound call, but the objects of a tuple. */
-static int load(const gts_py_bound *self, PyObject *objects)
+/* When debugging: refuses an object whose array is another one than when the call was bound. */
+static GTS_COLD int check_unchanged(const gts_py_bound *self, uint32_t index, PyObject *object)
 {
-    gts_program *const program = self->program->program;
-    if (GTS_UNLIKELY(objects == NULL))
-        return gts_error_set(&program->error, GTS_RUNTIME_ERROR,
-                             "A bound call of program '%s' was started while it is being freed.", program->stub->name);
-    char *const slots = program->slots;
+    const gts_contract *const contract = &self->call->stub->leaves[index];
+    gts_array array;
+    PyObject *owner;
+    int status = gts_py_read_field(&self->program->leaf[index], object, &array, &owner);
+    if (status == 0 && owner == NULL &&
+        !gts_same_array(&array, (const gts_array *)((const char *)self->call->args + contract->member)))
+        status = GTS_REFUSE(self->program->program, contract, GTS_VALUE_ERROR,
+                            "was changed in place (shape, strides or memory) since an earlier call.");
+    Py_XDECREF(owner);
+    return status;
+}
+
+/* Gives the program, which is entered, arrays and scalars as `<name>_call()` does. */
+static int load_args(gts_program *program, const void *args)
+{
+    gts_forget_host(program);
+    GTS_TRY(gts_check_args(program, args)); /* which may exchange the slots */
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
         const gts_contract *const contract = &program->stub->leaves[i];
-        PyObject *const object = PyTuple_GET_ITEM(objects, i);
-        int status = 0;
-        if (gts_is_array(contract->kind))
-            status = gts_convert_field(program, &gts_py_host, i, object);
-        else if (contract->kind == GTS_ZERO_DIM_FIELD)
-            status = gts_py_zero_dim_field(program, i, object, slots + contract->slot);
-        else if (contract->kind == GTS_CALLBACK)
-            status = gts_py_callback(program, i, object);
-        else if (contract->kind == GTS_SCALAR) {
-            gts_know_object(program, i, NULL); /* its slot gets another value */
-            memcpy(slots + contract->slot, (const char *)self->call->slots + contract->slot,
+        if (contract->kind == GTS_SCALAR)
+            memcpy((char *)program->slots + contract->slot, (const char *)args + contract->member,
                    gts_dtype_size(contract->dtype));
-        }
-        if (status != 0)
-            return -1;
     }
     return 0;
+}
+
+/* Gives the program, which is entered, the arguments of a bound call. */
+static int load(const gts_py_bound *self)
+{
+    gts_program *const program = self->program->program;
+    if (GTS_UNLIKELY(self->kept == NULL))
+        return gts_error_set(&program->error, GTS_RUNTIME_ERROR,
+                             "A bound call of program '%s' was started while it is being freed.", program->stub->name);
+    int status = load_args(program, self->call->args);
+    for (uint32_t i = 0; i < program->stub->leaf_count && status == 0; ++i) {
+        const gts_contract *const contract = &program->stub->leaves[i];
+        gts_py_leaf *const leaf = &self->program->leaf[i];
+        PyObject *const object = leaf->object = self->kept[i].object;
+        leaf->owner = self->kept[i].owner;
+        if (contract->kind == GTS_ZERO_DIM_FIELD)
+            status = gts_py_zero_dim_field(program, i, object, (char *)program->slots + contract->slot);
+        else if (contract->kind == GTS_CALLBACK)
+            status = gts_py_callback(program, i, object);
+        else if (GTS_UNLIKELY(program->debug) && gts_is_array(contract->kind))
+            status = check_unchanged(self, i, object);
+    }
+    return status;
 }
 
 /* ---- Starting -------------------------------------------------------------------------------------------------- */
@@ -101,7 +119,7 @@ int gts_py_start_slowly(gts_py_bound *self)
         return -1;
     int status = program->reads_metrics_level ? gts_py_read_metrics_level(program) : 0;
     if (status == 0)
-        status = load(self, self->arguments.objects);
+        status = load(self);
     PyObject *const result = gts_py_complete(program, status);
     Py_XDECREF(result);
     if (result == NULL)
@@ -138,96 +156,56 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
 
-/* Converts the new scalars to the slots of the program, which is entered. */
-static int set_scalars(gts_program *program, PyObject *scalars)
+int gts_py_begin_scalars(gts_py_scalars *self, PyObject *args, PyObject *keywords)
 {
+    if (PyTuple_GET_SIZE(args) != 0)
+        return gts_py_fail(PyExc_TypeError, "set() takes scalars by keyword only.");
+    const size_t count = keywords == NULL ? 0 : (size_t)PyDict_GET_SIZE(keywords);
+    *self = (gts_py_scalars){.dict = keywords, .count = count};
+    self->scalars = gts_py_calloc(count + 1, sizeof *self->scalars + GTS_PY_LARGEST);
     Py_ssize_t position = 0;
-    PyObject *name, *value;
-    while (PyDict_Next(scalars, &position, &name, &value)) {
-        const char *const text = PyUnicode_AsUTF8(name);
-        const int64_t leaf = text == NULL ? -1 : gts_bound_find(program, text);
-        if (text == NULL)
+    PyObject *name;
+    for (size_t i = 0; self->scalars != NULL && i < count && PyDict_Next(keywords, &position, &name, NULL); ++i) {
+        self->scalars[i].argument = PyUnicode_AsUTF8(name);
+        self->scalars[i].value = (char *)(self->scalars + count + 1) + i * GTS_PY_LARGEST;
+        if (self->scalars[i].argument == NULL) {
+            PyMem_Free(self->scalars);
             return -1;
-        if (leaf < 0)
-            return gts_error_set(&program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
-                                 program->stub->name, text);
-        const gts_contract *const contract = &program->stub->leaves[leaf];
-        if (gts_bound_check_scalar(program, contract) != 0 ||
-            gts_py_scalar(program, (uint32_t)leaf, value, (char *)program->slots + contract->slot) != 0)
-            return -1;
+        }
+    }
+    return self->scalars == NULL ? -1 : 0;
+}
+
+int gts_py_read_scalars(gts_py_program *program, gts_py_scalars *self)
+{
+    const gts_stub *const stub = program->program->stub;
+    Py_ssize_t position = 0;
+    PyObject *object;
+    for (size_t i = 0; i < self->count && PyDict_Next(self->dict, &position, NULL, &object); ++i) {
+        gts_scalar *const scalar = &self->scalars[i];
+        const int64_t leaf = gts_bound_find(stub, scalar->argument);
+        if (leaf < 0 || stub->leaves[leaf].kind != GTS_SCALAR) /* which is refused */
+            continue;
+        gts_error error;
+        gts_py_argument argument = program->leaf[leaf].argument;
+        argument.error = &error;
+        scalar->dtype = argument.dtype;
+        if (gts_py_read_scalar(&argument, object, (void *)(uintptr_t)scalar->value) != 0)
+            return gts_py_raise(&error);
     }
     return 0;
 }
 
-/* Exchanges the arguments of a bound call with others. The program is entered, so that no start uses them meanwhile. */
-static void exchange(gts_py_bound *self, gts_py_arguments *changed)
-{
-    const gts_py_arguments own = self->arguments;
-    memcpy(own.slots, changed->slots, self->call->stub->slots_size); /* the old scalars are not needed again */
-    self->arguments = *changed;
-    self->arguments.slots = own.slots;
-    void *const slots = changed->slots;
-    *changed = own;
-    changed->slots = slots;
-}
-
-int gts_py_check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scalars, bool exchanges,
-                           gts_py_arguments *changed)
-{
-    gts_py_program *const own = self->program;
-    gts_program *const program = own->program;
-    *changed = (gts_py_arguments){.slots = gts_py_calloc(1, program->stub->slots_size), .objects = Py_XNewRef(objects)};
-    if (changed->slots == NULL || gts_py_enter(own) != 0)
-        return -1;
-    int status = load(self, objects);
-    if (status == 0 && scalars != NULL)
-        status = set_scalars(program, scalars);
-    if (status == 0)
-        status = program->stub->prepare(program);
-    if (status == 0) {
-        changed->held = take_held(own);
-        changed->arrays = take_arrays(program);
-        status = changed->held == NULL || changed->arrays == NULL ? -1 : 0;
-        memcpy(changed->slots, program->slots, program->stub->slots_size);
-    }
-    if (status != 0)
-        (void)gts_py_raise(&program->error);
-    else if (exchanges)
-        exchange(self, changed);
-    if (program->debug)
-        gts_forget_objects(program); /* so that the next call reads every field again */
-    gts_py_leave(own);
-    return status;
-}
-
-void gts_py_exchange_arguments(gts_py_bound *self, gts_py_arguments *changed)
-{
-    gts_program *const program = self->program->program;
-    /* Not in the child of a fork, where no call is running. */
-    const bool is_entered = gts_try_enter(program) || GTS_PY_WITHOUT_GIL(gts_enter_open(program)) == 0;
-    exchange(self, changed);
-    if (is_entered)
-        gts_leave(program);
-}
-
-void gts_py_clear_arguments(gts_py_arguments *arguments)
-{
-    PyMem_Free(arguments->slots);
-    arguments->slots = NULL;
-    PyMem_Free(arguments->arrays);
-    arguments->arrays = NULL;
-    Py_CLEAR(arguments->objects);
-    Py_CLEAR(arguments->held);
-}
-
 static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    gts_py_bound *const self = (gts_py_bound *)object;
-    if (PyTuple_GET_SIZE(args) != 0)
-        return PyErr_Format(PyExc_TypeError, "set() takes scalars by keyword only.");
-    gts_py_arguments changed;
-    const int status = gts_py_check_arguments(self, self->arguments.objects, keywords, true, &changed);
-    gts_py_clear_arguments(&changed);
+    const gts_py_bound *const self = (gts_py_bound *)object;
+    gts_py_scalars scalars;
+    if (gts_py_begin_scalars(&scalars, args, keywords) != 0)
+        return NULL;
+    int status = gts_py_read_scalars(self->program, &scalars);
+    if (status == 0 && GTS_PY_WITHOUT_GIL(gts_set_scalars(self->call, scalars.scalars, scalars.count)) != 0)
+        status = gts_py_raise(gts_last_error(gts_bound_program(self->call)));
+    PyMem_Free(scalars.scalars);
     return status == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -241,21 +219,20 @@ PyObject *gts_py_bound_new(gts_py_program *program)
         return NULL;
     self->vectorcall = call;
     self->program = (gts_py_program *)Py_NewRef((PyObject *)program);
-    self->arguments.objects = take_objects(program);
-    self->arguments.held = take_held(program);
-    self->arguments.arrays = take_arrays(program->program);
-    self->call = gts_bound_new(program->program);
-    if (self->arguments.objects == NULL || self->arguments.held == NULL || self->arguments.arrays == NULL ||
-        self->call == NULL) {
-        if (!PyErr_Occurred())
-            (void)gts_py_raise(&program->program->error);
+    self->kept = take_kept(program);
+    self->call = self->kept == NULL ? NULL : gts_bound_take(program->program);
+    if (self->call == NULL) {
+        (void)gts_py_raise(&program->program->error);
         Py_DECREF(self);
         return NULL;
     }
     self->call->needs_host = needs_host(program->program->stub);
-    gts_bound_take(self->call);
-    self->arguments.slots = self->call->slots;
     return (PyObject *)self;
+}
+
+static Py_ssize_t leaf_count(const gts_py_bound *self)
+{
+    return (Py_ssize_t)self->program->program->stub->leaf_count;
 }
 
 static int traverse(PyObject *object, visitproc visit, void *arg)
@@ -263,10 +240,8 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     const gts_py_bound *const self = (gts_py_bound *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->program);
-    Py_VISIT(self->arguments.objects);
-    Py_VISIT(self->arguments.held);
     Py_VISIT(self->checked);
-    return 0;
+    return gts_py_visit_kept(self->kept, leaf_count(self), visit, arg);
 }
 
 /* Breaks cycles. The program stays, because a finalizer may still start the call, which is then refused. */
@@ -275,8 +250,7 @@ static int clear(PyObject *object)
     gts_py_bound *const self = (gts_py_bound *)object;
     if (self->call != NULL)
         self->call->needs_host = true;
-    Py_CLEAR(self->arguments.objects);
-    Py_CLEAR(self->arguments.held);
+    gts_py_clear_kept(&self->kept, leaf_count(self));
     return 0;
 }
 
@@ -286,7 +260,6 @@ static void dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     (void)clear(object);
-    PyMem_Free(self->arguments.arrays);
     gts_unbind(&self->call);
     Py_XDECREF(self->checked);
     Py_XDECREF((PyObject *)self->program);
@@ -309,11 +282,10 @@ static PyObject *argument_of(const gts_py_bound *self, uint32_t leaf)
 {
     const gts_contract *const contract = &self->call->stub->leaves[leaf];
     if (contract->kind == GTS_SCALAR)
-        return gts_py_scalar_object(contract->dtype, (const char *)self->call->slots + contract->slot);
+        return gts_py_scalar_object(contract->dtype, (const char *)self->call->args + contract->member);
     if (contract->kind == GTS_STATIC)
         return gts_py_scalar_object(contract->dtype, contract->value);
-    return self->arguments.objects == NULL ? Py_NewRef(Py_None)
-                                           : Py_NewRef(PyTuple_GET_ITEM(self->arguments.objects, leaf));
+    return Py_NewRef(self->kept == NULL ? Py_None : self->kept[leaf].object);
 }
 
 static PyObject *get_arguments(PyObject *object, void *Py_UNUSED(closure))
@@ -375,10 +347,10 @@ static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
     const gts_py_bound *const self = (gts_py_bound *)object;
     const gts_stub *const stub = self->call->stub;
     PyObject *arrays = PyDict_New();
-    for (uint32_t i = 0; arrays != NULL && self->arguments.arrays != NULL && i < stub->leaf_count; ++i) {
+    for (uint32_t i = 0; arrays != NULL && i < stub->leaf_count; ++i) {
         if (!gts_is_array(stub->leaves[i].kind))
             continue;
-        PyObject *const array = array_of(&self->arguments.arrays[i]);
+        PyObject *const array = array_of((const gts_array *)((const char *)self->call->args + stub->leaves[i].member));
         if (array == NULL || PyDict_SetItemString(arrays, stub->leaves[i].path, array) != 0)
             Py_CLEAR(arrays);
         Py_XDECREF(array);

@@ -93,39 +93,14 @@ static int run_entered(gts_step *step)
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
 
-/* Begins a change of a step that was entered. While it was, it was not taken back, and Python has not ended. */
-static PyObject *begin_change(gts_step *step, PyGILState_STATE *gil)
+static void swapped(const gts_step_tree *tree, const gts_swap *arrays)
 {
-    *gil = PyGILState_Ensure();
-    PyObject *const self = Py_NewRef((PyObject *)step->owner);
-    gts_step_leave(step);
-    return self;
-}
-
-static int end_change(PyObject *self, PyGILState_STATE gil, int status)
-{
-    if (status != 0)
-        keep_exception(self, true);
-    Py_DECREF(self);
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    gts_py_swapped(tree, arrays);
     PyGILState_Release(gil);
-    return status;
 }
 
-static int set_scalar(gts_step *step, const char *argument, gts_dtype dtype, const void *value)
-{
-    PyGILState_STATE gil;
-    PyObject *const self = begin_change(step, &gil);
-    return end_change(self, gil, gts_py_set_value_in_step(self, argument, dtype, value));
-}
-
-static int swap(gts_step *step, const void *a, const void *b)
-{
-    PyGILState_STATE gil;
-    PyObject *const self = begin_change(step, &gil);
-    return end_change(self, gil, gts_py_swap_memory_in_step(self, a, b));
-}
-
-static const gts_step_host HOST = {run_entered, set_scalar, swap};
+static const gts_step_host HOST = {run_entered, swapped};
 
 /* ---- Handing over ---------------------------------------------------------------------------------------------- */
 

@@ -1,97 +1,53 @@
 /* Changes scalars in all bound calls of a step. */
-#include "python/step/change.h"
+#include "python/step/step.h"
 
-/* Gives a bound call a new scalar: 1, 0 if it has no argument of this name, or -1 after an exception. */
-static int give(gts_py_change *change, const gts_py_bound *bound, PyObject *name, PyObject *value)
+int gts_py_wait(int (*act)(void *), void *context)
 {
-    const char *const text = PyUnicode_AsUTF8(name);
-    if (bound == NULL || text == NULL || gts_bound_find(bound->program->program, text) < 0)
-        return text == NULL ? -1 : 0;
-    if (change->scalars == NULL)
-        change->scalars = PyDict_New();
-    return change->scalars == NULL || PyDict_SetItem(change->scalars, name, value) != 0 ? -1 : 1;
+    return GTS_PY_WITHOUT_GIL(act(context));
 }
 
-static GTS_COLD int refuse_unknown(const gts_step_tree *self, PyObject *name)
+/* Says where the exception that is set was raised. Returns -1. */
+static GTS_COLD int fail_at(const gts_place *place)
 {
-    return gts_py_fail(PyExc_TypeError, "No program of step '%s' has an argument '%U'.", self->steps[0]->name, name);
+    PyObject *const exception = PyErr_GetRaisedException();
+    const bool gets_message = gts_py_is_refusal(exception);
+    PyObject *const text = gets_message ? PyObject_Str(exception) : NULL;
+    const char *const reason = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    PyErr_Clear();
+    (void)gts_place_refuse(place, GTS_VALUE_ERROR, reason == NULL ? "a scalar could not be read." : reason);
+    Py_XDECREF(text);
+    gts_py_raise_again(exception, gets_message, gts_last_error(NULL)->message);
+    return -1;
 }
 
-static int choose(const gts_step_tree *self, void *scalars)
+static int set_in(gts_step_tree *self, gts_py_scalars *scalars)
 {
-    Py_ssize_t position = 0;
-    PyObject *name, *value;
-    while (PyDict_Next(scalars, &position, &name, &value)) {
-        bool is_known = false;
-        for (size_t i = 0; i < self->place_count; ++i) {
-            const gts_place *const place = &self->places[i];
-            const int has = give(gts_py_change_of(place), gts_py_call_at(place), name, value);
-            if (has < 0)
-                return -1;
-            is_known |= has;
-        }
-        if (!is_known)
-            return refuse_unknown(self, name);
+    if (gts_step_tree_check_names(self, scalars->scalars, scalars->count) != 0)
+        return gts_py_raise(gts_last_error(NULL));
+    for (size_t i = 0; i < self->place_count; ++i) {
+        gts_place *const place = &self->places[i];
+        const gts_position *const at = gts_position_of(place);
+        if (at->call == NULL)
+            continue;
+        if (gts_py_read_scalars(((gts_py_bound *)at->role->data)->program, scalars) != 0)
+            return fail_at(place);
+        if (gts_place_set(self, place, scalars->scalars, scalars->count) != 0)
+            return gts_py_raise(gts_last_error(NULL));
     }
+    gts_step_tree_commit(self);
     return 0;
 }
 
-/* ---- From C ---------------------------------------------------------------------------------------------------- */
-
-typedef struct value {
-    const char *argument;
-    gts_dtype dtype;
-    const void *bytes;
-} value;
-
-/* give(), after it has compared the type with that of the argument. */
-static int give_value(const gts_place *place, const value *new, PyObject *name)
-{
-    const gts_py_bound *const bound = gts_py_call_at(place);
-    gts_program *const program = bound == NULL ? NULL : bound->program->program;
-    const int64_t leaf = bound == NULL ? -1 : gts_bound_find(program, new->argument);
-    if (leaf < 0)
-        return 0;
-    const gts_contract *const contract = &program->stub->leaves[leaf];
-    int status = gts_bound_check_value(program, contract, new->dtype);
-    if (status != 0) {
-        (void)gts_py_raise(&program->error);
-        return gts_py_fail_to_change(place);
-    }
-    PyObject *const object = gts_py_scalar_object(contract->dtype, new->bytes);
-    status = object == NULL ? -1 : give(gts_py_change_of(place), bound, name, object);
-    Py_XDECREF(object);
-    return status;
-}
-
-static int choose_value(const gts_step_tree *self, void *what)
-{
-    const value *const new = what;
-    PyObject *const name = PyUnicode_FromString(new->argument);
-    int status = name == NULL ? -1 : 0;
-    bool is_known = false;
-    for (size_t i = 0; i < self->place_count && status >= 0; ++i) {
-        status = give_value(&self->places[i], new, name);
-        is_known |= status > 0;
-    }
-    if (status >= 0 && !is_known)
-        status = refuse_unknown(self, name);
-    Py_XDECREF(name);
-    return status < 0 ? -1 : 0;
-}
-
-int gts_py_set_value_in_step(PyObject *step, const char *argument, gts_dtype dtype, const void *bytes)
-{
-    return gts_py_change_step(step, choose_value, &(value){argument, dtype, bytes});
-}
-
-/* ---- From Python ----------------------------------------------------------------------------------------------- */
-
 PyObject *gts_py_set_in_step(PyObject *step, PyObject *args, PyObject *keywords)
 {
-    if (PyTuple_GET_SIZE(args) != 0)
-        return PyErr_Format(PyExc_TypeError, "set() takes scalars by keyword only.");
-    if (keywords == NULL)
-        Py_RETURN_NONE;
-    return gts_py_change_step(step, choose, keywords) == 0 ? Py_NewRef(Py_None) : NULL;
+    gts_py_scalars scalars;
+    if (gts_py_begin_scalars(&scalars, args, keywords) != 0)
+        return NULL;
+    gts_step_tree all;
+    const int status = gts_step_tree_begin(&all, &((gts_py_step *)step)->step, 1, gts_py_wait) != 0
+                           ? gts_py_raise(gts_last_error(NULL))
+                           : set_in(&all, &scalars);
+    gts_step_tree_end(&all);
+    PyMem_Free(scalars.scalars);
+    return status == 0 ? Py_NewRef(Py_None) : NULL;
 }

@@ -160,6 +160,10 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
     }
     if (status == 0 && gts_step_new(name, actions, (size_t)count, step) != 0)
         status = gts_py_raise(gts_last_error(NULL));
+    for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
+        if (actions[i].array_function != NULL)
+            (*step)->positions[i].role->held = ((gts_py_action *)actions[i].data)->held;
+    }
     PyMem_Free(actions);
     Py_XDECREF(names);
     return status;
@@ -319,7 +323,7 @@ static PyMethodDef METHODS[] = {
     {"set", (PyCFunction)(void (*)(void))gts_py_set_in_step, METH_VARARGS | METH_KEYWORDS,
      "set($self, /, **scalars)\n--\n\nChanges scalars in all bound calls that have them, also in those of steps inside "
      "the step: all, or none after an error."},
-    {"swap", gts_py_swap_in_step, METH_VARARGS,
+    {"swap", (PyCFunction)(void (*)(void))gts_py_swap_in_step, METH_FASTCALL,
      "swap($self, /, *arrays)\n--\n\nExchanges the arrays of each pair in all bound calls and actions, also in those "
      "of steps inside the\nstep, as models do with time levels: swap(a, b) or swap(a, b, c, d). An array is known by "
      "its memory. All\nare exchanged, or none after an error."},

@@ -8,21 +8,28 @@
 
 #include "gtstub/bound.h"
 
-/* The arguments of a bound call. */
-typedef struct gts_py_arguments {
-    void *slots;       /* of the stub's size */
-    PyObject *objects; /* tuple [leaf_count]: what was passed for each leaf; None for scalars, which are slots */
-    PyObject *held;    /* tuple: what owns the memory of arrays that their objects make anew for each call */
-    gts_array *arrays; /* [leaf_count]: those of the leaves that are arrays, without names of dimensions */
-} gts_py_arguments;
+/* The largest scalar in bytes. */
+#define GTS_PY_LARGEST 16
+
+/* The scalars of a dict, as one program takes them. */
+typedef struct gts_py_scalars {
+    PyObject *dict;
+    gts_scalar *scalars; /* [count], with their values behind them */
+    size_t count;
+} gts_py_scalars;
+
+/* What keeps the memory of an argument. */
+typedef struct gts_py_kept {
+    PyObject *object; /* what was passed; NULL for scalars */
+    PyObject *owner;  /* of the memory, if the object makes its array anew for each call; or NULL */
+} gts_py_kept;
 
 /* A bound call. */
 typedef struct gts_py_bound {
     PyObject_HEAD vectorcallfunc vectorcall;
     gts_bound_call *call;
     gts_py_program *program; /* owned */
-    gts_py_arguments
-        arguments; /* the slots are those of `call`; the objects are NULL after the collector cleared them */
+    gts_py_kept *kept;       /* [leaf_count]; NULL after the collector cleared it */
     /* Before each start, and if there are callbacks, after it, with the GIL: -1 refuses; NULL if nothing is checked. */
     int (*check)(PyObject *checked, bool has_run);
     PyObject *checked; /* owned; NULL without `check` */
@@ -31,7 +38,10 @@ typedef struct gts_py_bound {
 /* A function with the arrays that it uses. */
 typedef struct gts_py_action {
     PyObject_HEAD PyObject *function;
-    PyObject *arrays; /* tuple: what the function is called with */
+    Py_ssize_t count; /* of the objects that the function is called with, which are the first ones of `kept` */
+    Py_ssize_t kept_count;
+    gts_py_kept *kept; /* [kept_count] */
+    gts_held *held;    /* those that are arrays, and the arrays inside others */
 } gts_py_action;
 
 /* A step. */
@@ -70,15 +80,19 @@ PyObject *gts_py_bound_new(gts_py_program *);
 int gts_py_start_slowly(gts_py_bound *);
 /* Whether the level of gt4py's metrics is the one that the program has, and asks for no sample. */
 bool gts_py_is_level_known(const gts_py_program *);
-/*
- * Checks other arguments: the objects of a tuple, and the scalars of a dict, which may be NULL. Writes them to *changed,
- * which must be cleared, or if `exchanges`, exchanges the arguments with them at once.
- */
-int gts_py_check_arguments(gts_py_bound *, PyObject *objects, PyObject *scalars, bool exchanges,
-                           gts_py_arguments *changed);
-/* Exchanges the arguments of a bound call with others that were checked. Waits for a start that is running. */
-void gts_py_exchange_arguments(gts_py_bound *, gts_py_arguments *);
-void gts_py_clear_arguments(gts_py_arguments *);
+/* Begins with the keywords of a call of set(). PyMem_Free() frees `scalars` of the result, unless this returns -1. */
+int gts_py_begin_scalars(gts_py_scalars *, PyObject *args, PyObject *keywords);
+/* Reads the values of those that a program has. */
+int gts_py_read_scalars(gts_py_program *, gts_py_scalars *);
+void gts_py_clear_kept(gts_py_kept **, Py_ssize_t count);
+static inline int gts_py_visit_kept(const gts_py_kept *kept, Py_ssize_t count, visitproc visit, void *arg)
+{
+    for (Py_ssize_t i = 0; kept != NULL && i < count; ++i) {
+        Py_VISIT(kept[i].object);
+        Py_VISIT(kept[i].owner);
+    }
+    return 0;
+}
 
 /* ---- action.c -------------------------------------------------------------------------------------------------- */
 
@@ -112,10 +126,14 @@ GTS_NOINLINE int gts_py_do_slowly(gts_py_step *, size_t *position, gts_step_act 
 /* ---- set.c, swap.c --------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords);
-PyObject *gts_py_swap_in_step(PyObject *self, PyObject *pairs);
-/* The same for C: -1 after an exception. The addresses are those of arrays of the step. */
-int gts_py_set_value_in_step(PyObject *self, const char *argument, gts_dtype dtype, const void *value);
-int gts_py_swap_memory_in_step(PyObject *self, const void *a, const void *b);
+PyObject *gts_py_swap_in_step(PyObject *self, PyObject *const *arrays, Py_ssize_t count);
+PyObject *gts_py_swap(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* The gts_waiting of Python, which releases the GIL. */
+int gts_py_wait(int (*act)(void *), void *context);
+/* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
+int gts_py_read_any(gts_py_leaf *, gts_py_state *, PyObject *object, gts_array *array, PyObject **owner);
+/* gts_step_host.swapped(), with the GIL. */
+void gts_py_swapped(const gts_step_tree *, const gts_swap *);
 
 /* ---- hand_over.c ----------------------------------------------------------------------------------------------- */
 
