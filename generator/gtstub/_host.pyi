@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, final, overload
 
 @final
 class Program:
@@ -104,32 +104,32 @@ def check_stream(stream: Any, /) -> None: ...
 def end_profile(profile: object, /) -> str: ...
 
 class Dispatcher:
-    """A program with bound arguments, and one compiled program for each variant."""
+    """
+    A program that calls reach from several places in the source. `choose(*args, **kwargs)` returns what takes the calls
+    from a new place, or arguments that another overload has refused.
 
+    With `parameters`, calls bind their arguments to these, and `bound` has the others. The static ones and the offset
+    provider select a variant: `choose(key, provider, statics)` returns the callable of a new one.
+    """
+
+    @overload
+    def __new__(cls, name: str, choose: Callable[..., Overload | Callable[..., Any]]) -> Self: ...
+    @overload
     def __new__(
         cls,
         name: str,
+        choose: Callable[[bytes, int, tuple[Any, ...]], Callable[..., None]],
         parameters: tuple[str, ...],
-        build: Callable[[int], Callable[..., None]],
-        bound: dict[str, Any],
-        overridable: bool,
-        statics: tuple[tuple[int, tuple[tuple[int, int], ...], str, int], ...],
-        offset_providers: tuple[Mapping[str, Any], ...],
+        bound: dict[str, Any] = ...,
+        overridable: bool = False,
+        statics: tuple[tuple[int, tuple[tuple[int, int], ...], str, int], ...] = (),
+        offset_providers: tuple[Mapping[str, Any], ...] = (),
     ) -> Self: ...
     @property
     def __name__(self) -> str: ...
-    @property
-    def parameters(self) -> tuple[str, ...]: ...
-    @property
-    def bound_args(self) -> dict[str, Any]: ...
-    @property
-    def offset_providers(self) -> tuple[Mapping[str, Any], ...]: ...
-    @property
-    def variant_count(self) -> int: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> None: ...
-    def add_variant(self, provider: int, values: tuple[Any, ...], label: str) -> int: ...
-    def find_variant(self, provider: int, values: tuple[Any, ...]) -> int | None: ...
-    def prepare_variant(self, number: int, /) -> Callable[..., None]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def forget(self) -> None: ...
+    def key(self, provider: int, statics: tuple[Any, ...], /) -> bytes: ...
 
 @final
 class Overload:
@@ -154,14 +154,3 @@ class Overload:
         advice: str = ...,
         recompiles: bool = False,
     ) -> Self: ...
-
-class Overloads:
-    """A program with one target for each kind of call: an overload, or a callable."""
-
-    def __new__(
-        cls, name: str, choose: Callable[[tuple[Any, ...], dict[str, Any]], Overload | Callable[..., Any]]
-    ) -> Self: ...
-    @property
-    def __name__(self) -> str: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def forget(self) -> None: ...

@@ -99,7 +99,7 @@ PyObject *gts_py_call_for_owners(gts_py_program *self, PyObject *const *argv, Py
 }
 
 /* Fills self->argv with the arguments in the order of the parameters, then the offset provider, or raises. */
-static int bind(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
+static GTS_NOINLINE int bind(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
 {
     const gts_py_signature signature = {.function = self->program->stub->name,
                                         .parameters = self->parameters,

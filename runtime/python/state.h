@@ -67,7 +67,6 @@ typedef struct gts_py_numpy {
     X(program)                                                                                                         \
     X(dispatcher)                                                                                                      \
     X(overload)                                                                                                        \
-    X(overloads)                                                                                                       \
     X(bound)                                                                                                           \
     X(step)                                                                                                            \
     X(action)

@@ -168,7 +168,7 @@ STEP = 10
 
 def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changing: str) -> None:
     from gtstub import Step
-    from gtstub._host import Overload, Overloads
+    from gtstub._host import Dispatcher, Overload
     from gtstub.cache.entry import Entry
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
@@ -187,7 +187,7 @@ def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changi
         call, names = tuple(values.values()), ()
         constant = (_make, ("__code__",), "_make.__code__", _make.__code__)
         overload = Overload(artifacts[0].load(), tuple(range(len(call))), (), (constant,))
-        program = Overloads("overload", lambda args, kwargs: overload)
+        program = Dispatcher("overload", lambda *args: overload)
     else:
         names = {"bound": UNBOUND, "keywords": tuple(values), "variants": (*UNBOUND, *STATIC)}[way]
         call = tuple(values[name] for name in names)

@@ -72,6 +72,15 @@ def checks_of_planner(path: Path) -> Iterator[Check]:
                 yield "PlanError", text
 
 
+def checks_of_variants(path: Path) -> Iterator[Check]:
+    """Those of calls, and of variants that are added. The page leaves out those of arguments that are no variants."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="ValueError"), args=[message])):
+                if (text := text_of(message)).startswith("Program "):
+                    yield "ValueError", text
+
+
 def checks_of_sources() -> set[Check]:
     c = [check for path in sorted((ROOT / "runtime").rglob("*.c")) for check in checks_of_c(path)]
     planner = [
@@ -86,7 +95,7 @@ def checks_of_sources() -> set[Check]:
         )
         for check in checks_of_planner(ROOT / "generator" / "gtstub" / f"{name}.py")
     ]
-    return {*c, *planner}
+    return {*c, *planner, *checks_of_variants(ROOT / "generator" / "gtstub" / "programs" / "compiled.py")}
 
 
 def checks_of_page() -> list[Check]:

@@ -104,6 +104,23 @@ def test_more_places_in_the_source_than_are_remembered(variants: Variants) -> No
     assert variants.called() == {(1, False): 18}
 
 
+def test_unpacked_keywords_are_one_place(variants: Variants) -> None:
+    """Each such call has a new tuple of names. The tuple of the place in the source stays remembered."""
+    program = variants.compile(ALL, arguments("out", "x"))
+    vn = edge_field()
+
+    def call() -> None:
+        program(vn=vn, n=1, flag=False)
+
+    names = next(each for each in call.__code__.co_consts if each == ("vn", "n", "flag"))
+    before = sys.getrefcount(names)
+    call()
+    for _ in range(10):
+        program(n=1, flag=False, vn=vn)
+    assert sys.getrefcount(names) == before + 1
+    assert variants.called() == {(1, False): 11}
+
+
 def test_pythons_own_wording(variants: Variants) -> None:
     program = variants.compile(ALL, arguments("out", "x"))
     vn = edge_field()
@@ -263,32 +280,39 @@ def test_threads_compile_variants_at_the_same_time(variants: Variants) -> None:
 
 
 def test_values_that_run_code_while_they_are_read(variants: Variants) -> None:
-    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), load=lambda _: print)
-    added = iter(range(100, 120))
+    called: list[Any] = []
+    load = lambda artifact: lambda *args, offset_provider: called.append(artifact[0])  # noqa: E731
+    program = variants.compile({"n": range(1, 120), "flag": [True]}, arguments("out", "x"), load=load)
+    others = iter(range(100, 120))
 
     class Index:
         def __index__(self) -> int:
-            for number in added:
-                program.add_variant(0, (number, True), "")
+            for number in others:
+                program(1, number, True)
             return 7
 
-    program.add_variant(0, (Index(), True), "seven")
-    assert [program.find_variant(0, (n, True)) for n in (1, 100, 119, 7)] == [0, 1, 20, 21]
-    assert program.find_variant(0, (8, True)) is None
+    for _ in range(2):
+        program(1, Index(), True)
+    assert called == [*range(100, 120), 7, 7]
 
 
 def test_nan_is_one_value() -> None:
-    called: list[Any] = []
-    program = _host.Dispatcher("p", ("x",), lambda _: called.append, {}, False, ((0, (), "x", 11),), ({},))
-    program.add_variant(0, (float("nan"),), "x=nan")
-    assert program.find_variant(0, (-float("nan"),)) == 0
-    assert program.find_variant(0, (np.float64("nan"),)) == 0
+    chosen: list[Any] = []
+
+    def choose(key: bytes, provider: int, statics: tuple[Any, ...]) -> Any:
+        chosen.append(key)
+        return lambda *_, offset_provider: None
+
+    program = _host.Dispatcher("p", choose, ("x",), statics=((0, (), "x", 11),), offset_providers=({},))
+    for value in (float("nan"), -float("nan"), np.float64("nan")):
+        program(value)
+        assert chosen == [program.key(0, (value,))]
 
 
 def test_a_tuple_of_another_length_is_named_itself() -> None:
     statics = (((0, ((0, 2),), "x[0]", 6)), (0, ((1, 2), (0, 1)), "x[1][0]", 6))
-    program = _host.Dispatcher("p", ("x",), lambda _: lambda *_, offset_provider: None, {}, False, statics, ({},))
-    program.add_variant(0, (1, 2), "x=(1, (2,))")
+    executable = lambda *_, offset_provider: None  # noqa: E731
+    program = _host.Dispatcher("p", lambda *_: executable, ("x",), statics=statics, offset_providers=({},))
     program((1, (2,)))
     for wrong, message in (
         ([1, (2,)], "Argument 'x' of program 'p' must be a tuple of length 2, not 'list'."),
@@ -301,14 +325,13 @@ def test_a_tuple_of_another_length_is_named_itself() -> None:
 @pytest.mark.parametrize("statics", [((1, (), "x", 6),), ((0, ((2, 2),), "x[2]", 6),), ((0, ((0, 1),) * 5, "x", 6),)])
 def test_statics_that_cannot_be_reached(statics: Any) -> None:
     with pytest.raises(ValueError) as caught:
-        _host.Dispatcher("p", ("x",), lambda _: print, {}, False, statics, ({},))
+        _host.Dispatcher("p", lambda *_: print, ("x",), statics=statics, offset_providers=({},))
     assert str(caught.value).startswith("Static argument 'x")
     assert str(caught.value).endswith("of program 'p' cannot be reached.")
 
 
 def test_what_was_built_must_have_the_parameters_of_the_program(variants: Variants) -> None:
-    program = _host.Dispatcher("p", ("x",), lambda _: variants.bound(1, True).load(), {}, False, (), ({},))
-    program.add_variant(0, (), "")
+    program = _host.Dispatcher("p", lambda *_: variants.bound(1, True).load(), ("x",), offset_providers=({},))
     assert refusal(ValueError, program, 1) == "Program 'p' has 1 parameters, but the program that was built has 5."
 
 
@@ -321,8 +344,7 @@ def test_names_of_keywords_that_are_not_plain_strings() -> None:
                 program(**{name: name for name in names})
 
     executable = lambda *args, offset_provider: calls.append(args)  # noqa: E731
-    program = _host.Dispatcher("p", ("a", "b", "c"), lambda _: executable, {}, False, (), ({},))
-    program.add_variant(0, (), "")
+    program = _host.Dispatcher("p", lambda *_: executable, ("a", "b", "c"), offset_providers=({},))
     for _ in range(10):
         program(**{Name("a"): "a", Name("c"): "c", Name("b"): "b"})
     assert set(calls) == {("a", "b", "c")}
@@ -597,18 +619,17 @@ class Last:
 
 def call(_):
     program = references[0]()
-    for again in (lambda: program(), lambda: program.prepare_variant(0)) if program is not None else ():
+    if program is not None:
         try:
-            again()
+            program()
         except RuntimeError as error:
             print(error)
 
 def make():
     box = []
-    def build(number):
+    def choose(key, provider, statics):
         return box
-    program = _host.Dispatcher("p", (), build, {}, False, (), ({},))
-    program.add_variant(0, (), "")
+    program = _host.Dispatcher("p", choose, (), offset_providers=({},))
     box.append(program)
     last = Last()
     last.box = box
@@ -712,7 +733,6 @@ def test_executables_of_gt4py_are_called_in_order(variants: Variants) -> None:
         calls.append((args, offset_provider))
 
     program = variants.compile({"n": [1], "flag": [True]}, {"vn": 1, "x": 2})
-    other = type(program)("p", ("a", "b"), lambda number: executable, {"b": 2}, False, (), ({"E": 1},))
-    other.add_variant(0, (), "")
+    other = type(program)("p", lambda *_: executable, ("a", "b"), {"b": 2}, offset_providers=({"E": 1},))
     other(1)
     assert calls == [((1, 2), {"E": 1})]

@@ -30,7 +30,7 @@ SDFG = sdfg(
 )
 PROGRAM = program("over", a=field(K), s=scalar("float64"), b=field(K))
 
-Choose = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+Choose = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +45,15 @@ def bound(over: Bound) -> Iterator[Bound]:
 
 
 def always(target: Any) -> Choose:
-    return lambda args, kwargs: target
+    return lambda *args, **kwargs: target
 
 
 def make(bound: Bound, places: tuple[int, ...] = (0, 1, 2), **options: Any) -> _host.Overload:
     return _host.Overload(bound.program, places, options.pop("readings", ()), options.pop("constants", ()), **options)
 
 
-def overloads(target: Any) -> _host.Overloads:
-    return _host.Overloads("over", always(target))
+def overloads(target: Any) -> _host.Dispatcher:
+    return _host.Dispatcher("over", always(target))
 
 
 def check_slots(bound: Bound, a: Any, s: float, b: Any) -> None:
@@ -301,11 +301,11 @@ def test_types_choose_an_overload(bound: Bound) -> None:
     floats = make(bound, exact=((1, (float, np.float64), "s"),))
     others = make(bound, exact=((1, (int,), "s"),))
 
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _host.Overload:
+    def choose(*args: Any, **kwargs: Any) -> _host.Overload:
         chosen.append(type(args[1]))
         return others if type(args[1]) is int else floats
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
     for s in (1.5, 2, 3, np.float64(4), 5.0):
         call(A, s, B)
         check_slots(bound, A, float(s), B)
@@ -329,7 +329,7 @@ def test_refused_arguments_are_converted(bound: Bound) -> None:
 
     floats = make(bound, exact=((1, (float,), "s"),), convert=convert)
     others = make(bound, exact=((1, (int,), "s"),), convert=convert)
-    call = _host.Overloads("over", lambda args, kwargs: floats if type(args[1]) is float else others)
+    call = _host.Dispatcher("over", lambda *args, **kwargs: floats if type(args[1]) is float else others)
     for _ in range(2):
         call(A, 2.5, B)
         check_slots(bound, A, 2.5, B)
@@ -403,12 +403,12 @@ def test_results_for_wrong_arguments(bound: Bound) -> None:
 def test_a_call_site_is_chosen_once(bound: Bound) -> None:
     chosen: list[tuple[int, tuple[str, ...]]] = []
 
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _host.Overload:
+    def choose(*args: Any, **kwargs: Any) -> _host.Overload:
         names = ["a", "s", "b"][: len(args)] + list(kwargs)
         chosen.append((len(args), tuple(kwargs)))
         return make(bound, tuple(names.index(name) for name in "asb"))
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
     for _ in range(3):
         call(A, 2.5, B)
         call(A, 2.5, b=B)
@@ -432,11 +432,11 @@ def test_unpacked_keywords_find_their_call_site(bound: Bound) -> None:
     """Each such call has a new tuple of names."""
     chosen = []
 
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _host.Overload:
+    def choose(*args: Any, **kwargs: Any) -> _host.Overload:
         chosen.append(tuple(kwargs))
         return make(bound, tuple(list(kwargs).index(name) for name in "asb"))
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
     for _ in range(10):
         call(a=A, s=2.5, b=B)
         functools.partial(call, a=A, s=2.5)(b=B)
@@ -450,10 +450,10 @@ def test_a_refused_call_chooses_again(bound: Bound) -> None:
     """A target that is no overload takes the arguments as they are."""
     overload = make(bound)
 
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def choose(*args: Any, **kwargs: Any) -> Any:
         return overload if isinstance(args[0], np.ndarray) else lambda *args, **kwargs: ("other", args, kwargs)
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
     for _ in range(2):
         assert call(A, 2.5, B) is None
     assert call([1.0], 2.5, B) == ("other", ([1.0], 2.5, B), {})
@@ -463,12 +463,12 @@ def test_a_refused_call_chooses_again(bound: Bound) -> None:
 
 
 def test_exceptions_of_choose(bound: Bound) -> None:
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def choose(*args: Any, **kwargs: Any) -> Any:
         if isinstance(args[0], str):
             raise LookupError(args[0])
         return make(bound)
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
     with pytest.raises(LookupError, match="first"):
         call("first", 2.5, B)
     call(A, 2.5, B)
@@ -477,7 +477,7 @@ def test_exceptions_of_choose(bound: Bound) -> None:
     call(A, 2.5, B)
     check_slots(bound, A, 2.5, B)
     with pytest.raises(TypeError, match="not callable"):
-        _host.Overloads("over", always(3))(A)
+        _host.Dispatcher("over", always(3))(A)
 
 
 def test_an_overload_for_more_arguments_is_refused(bound: Bound) -> None:
@@ -526,13 +526,13 @@ def test_a_program_that_is_called_while_it_reads(bound: Bound) -> None:
 def test_choose_may_call_and_forget(bound: Bound) -> None:
     overload = make(bound)
 
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _host.Overload:
+    def choose(*args: Any, **kwargs: Any) -> _host.Overload:
         call.forget()
         if len(args) == 3:
             call(*args, None)
         return overload
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
     call(A, 2.5, B)
     call(A, 2.5, B)
     assert len(bound.recorder.calls()) == 3
@@ -542,11 +542,11 @@ def test_threads(bound: Bound) -> None:
     """Call sites are replaced while others use them."""
     errors: list[BaseException] = []
 
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _host.Overload:
+    def choose(*args: Any, **kwargs: Any) -> _host.Overload:
         names = ["a", "s", "b"][: len(args)] + list(kwargs)
         return make(bound, tuple(names.index(name) for name in "asb"))
 
-    call = _host.Overloads("over", choose)
+    call = _host.Dispatcher("over", choose)
 
     def work() -> None:
         try:
@@ -574,7 +574,7 @@ def test_an_object_that_holds_its_program_is_freed(bound: Bound) -> None:
         def __init__(self) -> None:
             self.a = A
             target = make(bound, (-1, 0, 1), readings=((self, ("a",), "self.a"),))
-            self.step = _host.Overloads("over", lambda args, kwargs: (self, target)[1])
+            self.step = _host.Dispatcher("over", lambda *args, **kwargs: (self, target)[1])
 
     model = Model()
     model.step(2.5, B)

@@ -130,9 +130,7 @@ def test_a_compiled_program_and_c(shared: Shared) -> None:
 
     def compile_with(*names: str) -> _host.Dispatcher:
         bound = {name: of_python.of_python[name] for name in names}
-        compiled = _host.Dispatcher("gather", ("x", "out"), lambda _: shared.python, bound, False, (), (provider,))
-        compiled.add_variant(0, (), "")
-        return compiled
+        return _host.Dispatcher("gather", lambda *_: shared.python, ("x", "out"), bound, offset_providers=(provider,))
 
     without_x, without_any = compile_with("out"), compile_with("out", "x")
     for call in (lambda: without_x(x=of_python.of_python["x"]), without_any):

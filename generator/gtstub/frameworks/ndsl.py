@@ -18,7 +18,7 @@ from dace import SDFG, CompiledSDFG
 from dace.config import Config
 from dace.frontend.python.parser import DaceProgram
 
-from gtstub._host import Overload, Overloads
+from gtstub._host import Dispatcher, Overload
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
@@ -192,7 +192,7 @@ class _Stubbed:
         variant = self._variant(executables[program].compiled_sdfg, call)
         executables[program] = _with_hash(executables[program], self)
 
-        def choose(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload:
+        def choose(*args: Any, **kwargs: Any) -> Overload:
             found = Arguments.of(program, args, kwargs)
             if found.places.keys() != call.places.keys():
                 raise TypeError(
@@ -201,7 +201,7 @@ class _Stubbed:
                 )
             return variant.overload(found)
 
-        return self._finished(Overloads(program.f.__name__, choose), variant)
+        return self._finished(Dispatcher(program.f.__name__, choose), variant)
 
     def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """

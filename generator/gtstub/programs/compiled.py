@@ -14,6 +14,7 @@ import numbers
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,6 @@ class StaticScalar:
     path: str
     dtype: DType
     steps: tuple[tuple[int, int], ...] = ()
-
-    def read(self, argument: Any) -> Any:
-        for index, _ in self.steps:
-            argument = argument[index]
-        return argument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +104,10 @@ class Builder:
     release: Callable[[], None]
 
 
+_LISTED = 8
+"""At most so many variants are listed in a refusal."""
+
+
 class CompiledProgram(_host.Dispatcher):
     """
     A program with bound arguments and variants. A call takes the unbound parameters, writes its results into them, and
@@ -115,8 +115,16 @@ class CompiledProgram(_host.Dispatcher):
     """
 
     interface: Interface
+    parameters: tuple[str, ...]
+    """The names of all parameters of the program, including bound ones."""
+    offset_providers: tuple[Mapping[str, Any], ...]
+    """Those that the program was compiled for, as they were then."""
     variants: list[Variant]
     __signature__: inspect.Signature
+    _numbers: dict[bytes, int]
+    """Of the variants, by their keys."""
+    _callables: dict[int, Callable[..., None]]
+    """Of the variants that are loaded, by their numbers."""
     _builder: Builder
     _adding: threading.Lock
     _raised: set[concurrent.futures.Future[Any]]
@@ -127,34 +135,18 @@ class CompiledProgram(_host.Dispatcher):
 
     @classmethod
     def make(cls, interface: Interface, builder: Builder) -> CompiledProgram:
-        parameters = tuple(interface.signature.parameters)
-        variants: list[Variant] = []
-
-        def build(number: int) -> Callable[..., None]:
+        def choose(key: bytes, provider: int, statics: tuple[Any, ...]) -> Callable[..., None]:
             with OwnErrors():
-                return built(number)
+                if key not in self._numbers:
+                    given, compiled = self._described(statics), self._labels(provider)
+                    raise ValueError(f"Program '{self.__name__}' was not compiled for ({given}), but for {compiled}.")
+                return self.prepare_variant(self._numbers[key])
 
-        def built(number: int) -> Callable[..., None]:
-            variant = variants[number]
-
-            def load() -> Callable[..., None]:
-                return self._loaded(builder.load(self._wait_for(variant)))
-
-            if mode() == Mode.BUILD:
-                return registry.SettingUp(interface.name, registry.load_for_set_up(interface.name, load))
-            try:
-                return load()
-            except CacheError:  # The entry was removed or damaged after it was found.
-                if builder.start is None:
-                    raise
-                offset_provider = dict(interface.offset_providers[variant.provider])
-                variants[number] = dataclasses.replace(variant, result=builder.start(variant.static, offset_provider))
-                return self._loaded(builder.load(self._wait_for(variants[number])))
-
+        parameters = tuple(interface.signature.parameters)
         self = cls(
             interface.name,
+            choose,
             parameters,
-            build,
             dict(interface.bound),
             interface.overridable,
             tuple(
@@ -164,7 +156,11 @@ class CompiledProgram(_host.Dispatcher):
             interface.offset_providers,
         )
         self.interface = interface
-        self.variants = variants
+        self.parameters = parameters
+        self.offset_providers = tuple(MappingProxyType(dict(each)) for each in interface.offset_providers)
+        self.variants = []
+        self._numbers = {}
+        self._callables = {}
         self._builder = builder
         self._adding = threading.Lock()
         self._raised = set()
@@ -173,6 +169,52 @@ class CompiledProgram(_host.Dispatcher):
         self.__signature__ = _unbound(interface)
         self.__doc__ = _help(interface, self.__signature__)
         return self
+
+    @property
+    def bound_args(self) -> dict[str, Any]:
+        """The bound arguments by name, including static ones."""
+        bound = self.interface.bound
+        return {name: bound[name] for name in self.parameters if name in bound}
+
+    @property
+    def variant_count(self) -> int:
+        """Number of variants."""
+        return len(self.variants)
+
+    def prepare_variant(self, number: int) -> Callable[..., None]:
+        """Builds a variant if need be, and returns its callable."""
+        if number not in self._callables:  # Another thread may build it at the same time: the first result is kept.
+            with OwnErrors():
+                self._callables.setdefault(number, self._build(number))
+        return self._callables[number]
+
+    def _build(self, number: int) -> Callable[..., None]:
+        variant, builder = self.variants[number], self._builder
+
+        def load() -> Callable[..., None]:
+            return self._loaded(builder.load(self._wait_for(variant)))
+
+        if mode() == Mode.BUILD:
+            return registry.SettingUp(self.__name__, registry.load_for_set_up(self.__name__, load))
+        try:
+            return load()
+        except CacheError:  # The entry was removed or damaged after it was found.
+            if builder.start is None:
+                raise
+            again = builder.start(variant.static, dict(self.offset_providers[variant.provider]))
+            self.variants[number] = dataclasses.replace(variant, result=again)
+            return self._loaded(builder.load(self._wait_for(self.variants[number])))
+
+    def _described(self, statics: tuple[Any, ...]) -> str:
+        """The static arguments of a call, as they were passed: "limited_area=True, n=3"."""
+        passed = {scalar.parameter: value for scalar, value in zip(self.interface.statics, statics, strict=True)}
+        return ", ".join(f"{name}={value!s}" for name, value in passed.items())
+
+    def _labels(self, provider: int) -> str:
+        """The variants for an offset provider."""
+        labels = [f"({variant.label})" for variant in self.variants if variant.provider == provider]
+        more = f" and {len(labels) - _LISTED} more" if len(labels) > _LISTED else ""
+        return ", ".join(labels[:_LISTED]) + more
 
     @property
     def release(self) -> Callable[[], None]:
@@ -271,31 +313,25 @@ class CompiledProgram(_host.Dispatcher):
             if isinstance(result, LazyBuild):
                 registry.add_lazy(self.__name__, label_of({name: static[name] for name in varying}), result)
 
-    def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
-
-    def _check_new(self, static: Mapping[str, Any], provider: int) -> int | None:
-        """The number of the variant if its build has failed, or None if it is new. Raises ValueError otherwise."""
-        number = self.find_variant(provider, self._values(static))
-        if number is not None:
-            variant = self.variants[number]
+    def _check_new(self, static: Mapping[str, Any], provider: int) -> bytes:
+        """The key of a variant that is new, or whose build has failed. Raises ValueError for another one."""
+        key = self.key(provider, tuple(static[scalar.parameter] for scalar in self.interface.statics))
+        if key in self._numbers:
+            variant = self.variants[self._numbers[key]]
             if not variant.result.done() or variant.result.exception() is None:
                 raise ValueError(f"Program '{self.__name__}' has already been compiled for ({variant.label}).")
-        return number
+        return key
 
     def place(self, variant: Variant) -> None:
         """Adds a variant, or replaces one whose build has failed. Loads it if it is built."""
         with self._adding:
-            number = self._check_new(variant.static, variant.provider)
-            if number is not None:
-                self.variants[number] = variant
+            key = self._check_new(variant.static, variant.provider)
+            if key in self._numbers:
+                self.variants[self._numbers[key]] = variant
             else:
-                self.variants.append(variant)  # before it is in the table, because a call then looks it up here
-                try:
-                    number = self.add_variant(variant.provider, self._values(variant.static), variant.label)
-                except BaseException:
-                    self.variants.pop()
-                    raise
+                self.variants.append(variant)  # before it has a number, with which a call looks it up here
+                self._numbers[key] = len(self.variants) - 1
+            number = self._numbers[key]
         if variant.result.done() and mode() != Mode.BUILD:
             self.prepare_variant(number)
 
@@ -313,7 +349,7 @@ class CompiledProgram(_host.Dispatcher):
             return
         errors: list[Exception] = []
         known = set(self._raised)
-        for number in range(self.variant_count):
+        for number in range(len(self.variants)):
             try:
                 if not is_left(self.variants[number].result):
                     self.prepare_variant(number)

@@ -1,26 +1,23 @@
-/* Call sites: the keywords that one place in the source passes are checked once. */
+/* Call sites: what one place in the source passes is found out once. */
 #include "python/dispatch/dispatcher.h"
 
-/* Checks which parameters a call passes, and finds the parameter of each argument. */
-static int check(const gts_py_dispatcher *self, gts_py_site *site)
+gts_py_site *gts_py_find_equal_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords)
 {
-    int32_t source[GTS_PY_MAX_PARAMETERS + 1];
-    const uint32_t count = (uint32_t)PyTuple_GET_SIZE(self->takes.parameters);
-    if (gts_py_match(&self->takes, site->call.given, site->call.keywords, source) != 0)
-        return -1;
-    for (uint32_t i = 0; i <= count; ++i) {
-        if (source[i] < 0)
+    const Py_ssize_t count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    for (gts_py_site *site = self->site; count > 0 && site < self->site + GTS_PY_SITES; ++site) {
+        Py_ssize_t equal = 0;
+        if (site->given != given || site->keywords == NULL || PyTuple_GET_SIZE(site->keywords) != count)
             continue;
-        site->place[source[i]] = (uint8_t)i;
-        ++site->passed;
+        while (equal < count && PyTuple_GET_ITEM(site->keywords, equal) == PyTuple_GET_ITEM(keywords, equal))
+            ++equal; /* names are interned */
+        if (equal == count)
+            return site;
     }
-    site->selects = source[count] >= 0;
-    for (uint32_t i = 0; i < self->static_count; ++i)
-        site->selects = site->selects || source[self->statics[i].parameter] >= 0;
-    return 0;
+    return NULL;
 }
 
-bool gts_py_is_plain(PyObject *keywords)
+/* Whether all names are of type str, as they are in source text. Other objects may run code when they are released. */
+static bool is_plain(PyObject *keywords)
 {
     for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); ++i) {
         if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(keywords, i)))
@@ -29,60 +26,38 @@ bool gts_py_is_plain(PyObject *keywords)
     return true;
 }
 
-gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch)
+gts_py_site *gts_py_remember_site(gts_py_dispatcher *self, const gts_py_site *found)
 {
-    *scratch = (gts_py_site){.call = {keywords, given}};
-    if (GTS_UNLIKELY(check(self, scratch) != 0))
+    if (!is_plain(found->keywords))
         return NULL;
-    if (!gts_py_is_plain(keywords))
-        return scratch;
-    gts_py_site *const site = &self->site[self->next_site];
-    self->next_site = (self->next_site + 1) % GTS_PY_SITES;
-    PyObject *const old = site->call.keywords;
-    *site = *scratch;
-    Py_XINCREF(keywords);
-    Py_XDECREF(old);
+    gts_py_site *site = gts_py_find_site(self, found->given, found->keywords);
+    if (site == NULL) {
+        site = &self->site[self->next_site];
+        self->next_site = (self->next_site + 1) % GTS_PY_SITES;
+    }
+    PyObject *const keywords = site->keywords, *const target = site->target;
+    *site = *found;
+    Py_XINCREF(site->keywords);
+    Py_XINCREF(site->target);
+    Py_XDECREF(keywords);
+    Py_XDECREF(target);
     return site;
 }
 
-/* ---- Recognising ----------------------------------------------------------------------------------------------- */
-
-/* Whether the program knows the objects of all leaves. */
-static bool knows_all(const gts_py_program *self)
+void gts_py_forget_sites(gts_py_dispatcher *self)
 {
-    const gts_program *const program = self->program;
-    const uint32_t count = program->stub->leaf_count;
-    for (uint32_t i = 0; i < count; ++i) {
-        if (gts_known_object(program, i) == NULL)
-            return false;
+    for (gts_py_site *site = self->site; site < self->site + GTS_PY_SITES; ++site) {
+        PyObject *const keywords = site->keywords, *const target = site->target;
+        site->keywords = site->target = NULL;
+        site->given = -1;
+        Py_XDECREF(keywords);
+        Py_XDECREF(target);
     }
-    return self->first_connectivity == count || gts_known_object(program, count) != NULL;
 }
 
-/* The number of the only leaf of a parameter, or -1. */
-static int find_leaf(const gts_stub *stub, uint32_t parameter)
+PyObject *gts_py_choose(const gts_py_dispatcher *self, PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
-    for (uint32_t i = 0; i < stub->leaf_count && parameter < stub->parameter_count; ++i) {
-        if (strcmp(stub->leaves[i].path, stub->parameters[parameter]) == 0)
-            return (int)i;
-    }
-    return -1;
-}
-
-void gts_py_recognise_site(gts_py_site *site, gts_py_program *program)
-{
-    const bool is_same = site->program == program;
-    site->program = program;
-    site->version = 0;
-    if (!is_same || site->always_reads || !knows_all(program))
-        return;
-    const gts_stub *const stub = program->program->stub;
-    site->always_reads = stub->collection_count > 0;
-    for (uint32_t i = 0; i < site->passed; ++i) {
-        const int leaf = find_leaf(stub, site->place[i]);
-        site->always_reads |= leaf < 0 || leaf > UINT16_MAX;
-        site->leaf[i] = (uint16_t)leaf;
-    }
-    if (!site->always_reads)
-        site->version = program->program->known_version;
+    if (GTS_UNLIKELY(self->choose == NULL)) /* the garbage collector has cleared it */
+        return PyErr_Format(PyExc_RuntimeError, "Program '%U' was called by a finalizer after its end.", self->name);
+    return PyObject_Vectorcall(self->choose, args, flagged_given, keywords);
 }

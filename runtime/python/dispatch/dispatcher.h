@@ -1,6 +1,6 @@
 /*
- * Shared by the files of the Dispatcher. A Dispatcher is a program with some arguments bound, and with one compiled
- * program for each variant. Functions that return int return 0 for success and -1 after an exception.
+ * Shared by the files of the Dispatcher: a program that calls reach from several places in the source. Its `choose` finds
+ * what takes the calls of a new place. Functions that return int return 0 for success and -1 after an exception.
  */
 #pragma once
 
@@ -16,30 +16,20 @@
 #define GTS_PY_SITES 4
 
 /* A call site: all calls from one place in the source have as many positional arguments and the same tuple of names. */
-typedef struct gts_py_call_site {
-    PyObject *keywords; /* NULL if there are none */
-    Py_ssize_t given;   /* positional arguments; -1 if this entry is free */
-} gts_py_call_site;
-
-/* Finds a call site in an array of GTS_PY_SITES structs of a size, whose first member it is; NULL if it is not there. */
-static inline void *gts_py_find_site(void *sites, size_t size, Py_ssize_t given, const PyObject *keywords)
-{
-    for (int i = 0; i < GTS_PY_SITES; ++i, sites = (char *)sites + size) {
-        const gts_py_call_site *const site = sites;
-        if (GTS_LIKELY(site->keywords == keywords && site->given == given))
-            return sites;
-    }
-    return NULL;
-}
-
-/* What a Dispatcher knows of a call site. */
 typedef struct gts_py_site {
-    gts_py_call_site call;
-    uint32_t passed;   /* all arguments, positional ones first */
+    PyObject *keywords; /* NULL if there are none */
+    /*
+     * What `choose` has returned for the site. If the dispatcher has parameters: the Program of the last call whose
+     * arguments were all known, or NULL.
+     */
+    PyObject *target;
+    uint64_t version; /* the known_version of that Program, if the call before had the same one; else 0 */
+    int32_t given;    /* positional arguments; -1 if this entry is free */
+
+    /* Only of dispatchers with parameters: */
+    uint16_t passed;   /* all arguments, positional ones first */
     bool selects;      /* the call passes a static argument or an offset provider, and so may need another variant */
     bool always_reads; /* each call reads elements of arguments, or looks for the offset provider */
-    gts_py_program *program; /* borrowed, of the last call whose arguments were all known; NULL if there was none */
-    uint64_t version;        /* its known_version, if the call before had the same program; else 0 */
     uint16_t leaf[GTS_PY_MAX_PARAMETERS + 1]; /* of each argument, if `version` is not 0 */
     uint8_t place[GTS_PY_MAX_PARAMETERS + 1]; /* the parameter of each argument */
 } gts_py_site;
@@ -55,36 +45,35 @@ typedef struct gts_py_static {
     } step[GTS_PY_MAX_DEPTH];
 } gts_py_static;
 
-/* A variant: its compiled program, and the key that selects it. */
+/* A variant that calls have used. */
 typedef struct gts_py_variant {
-    PyObject *callable; /* NULL until it is built */
-    PyObject *label;    /* str, for messages */
-    uint64_t *key;      /* [1 + static_count]: the number of the offset provider, then the bits of each static scalar */
+    PyObject *key; /* bytes of uint64_t[1 + static_count]: the number of the offset provider, then each static scalar */
+    PyObject *callable;
 } gts_py_variant;
 
 typedef struct gts_py_dispatcher {
     /* All members that a call of the first site needs: at most two cache lines, if it has few keywords. */
     PyObject_HEAD vectorcallfunc vectorcall;
+    PyTypeObject *overload_type; /* borrowed */
     gts_py_site site[GTS_PY_SITES];
 
-    gts_py_signature takes;
-    PyObject *default_callable; /* borrowed: that of the variant of the bound arguments; NULL until it is selected */
     unsigned int next_site;
     gts_py_state *state;
-    PyObject *name;                /* str */
-    PyObject *keyword_of_provider; /* ("offset_provider",) */
+    PyObject *name; /* str */
+    PyObject *choose;
 
-    gts_error error;        /* the last refusal of a static scalar */
-    PyObject *static_tuple; /* the tuple that `statics` was read from, which keeps the paths in it */
-    gts_py_static *statics; /* [static_count] */
+    /* Only of dispatchers with parameters, which bind arguments and select variants: */
+    gts_py_signature takes;
+    PyObject *default_callable;    /* borrowed: that of the variant of the bound arguments; NULL until it is selected */
+    PyObject *keyword_of_provider; /* ("offset_provider",) */
+    gts_error error;               /* the last refusal of a static scalar */
+    PyObject *static_tuple;        /* the tuple that `statics` was read from, which keeps the paths in it */
+    gts_py_static *statics;        /* [static_count] */
     uint32_t static_count;
-    PyObject *providers; /* tuple of our own copies of the offset providers that the program was compiled for */
-    uint64_t *bound_key; /* [1 + static_count], of the bound arguments */
-    gts_py_variant *variants;
     uint32_t variant_count;
-    uint32_t *table; /* [table_size], a hash table with linear probing: 1 + number of a variant, or 0 */
-    uint32_t table_size;
-    PyObject *build; /* called with the number of a variant that is not built yet; returns its callable */
+    gts_py_variant *variants; /* [variant_count] */
+    uint64_t *bound_key;      /* [1 + static_count], of the bound arguments */
+    PyObject *providers;      /* tuple of our own copies of the offset providers that the program was compiled for */
 } gts_py_dispatcher;
 
 /* ---- dispatcher.c ---------------------------------------------------------------------------------------------- */
@@ -93,30 +82,40 @@ extern PyType_Spec gts_py_dispatcher_spec;
 
 /* ---- call_site.c ----------------------------------------------------------------------------------------------- */
 
-/* Whether all names are of type str, as they are in source text. Other objects may run code when they are released. */
-bool gts_py_is_plain(PyObject *keywords);
-/* Checks a call from a new site, and remembers the site or fills *scratch; NULL after an exception. */
-gts_py_site *gts_py_add_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch);
+static inline gts_py_site *gts_py_find_site(gts_py_dispatcher *self, Py_ssize_t given, const PyObject *keywords)
+{
+    gts_py_site *site = self->site;
+    for (int i = 0; i < GTS_PY_SITES; ++i, ++site) {
+        if (GTS_LIKELY(site->keywords == keywords && site->given == (int32_t)given))
+            return site;
+    }
+    return NULL;
+}
 
-/* After a conversion in which the program knew all objects: lets the next calls compare only those that they pass. */
-void gts_py_recognise_site(gts_py_site *, gts_py_program *);
+/* The site with an equal tuple of names, or NULL: func(*args, **kwargs) makes one in each call. */
+gts_py_site *gts_py_find_equal_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords);
+/* Remembers a copy of a site with new references, or returns NULL if its names are no plain ones. */
+gts_py_site *gts_py_remember_site(gts_py_dispatcher *, const gts_py_site *);
+void gts_py_forget_sites(gts_py_dispatcher *);
+/* Calls `choose`; a new reference, or NULL after an exception. */
+PyObject *gts_py_choose(const gts_py_dispatcher *, PyObject *const *args, size_t flagged_given, PyObject *keywords);
+
+/* ---- overloads.c ----------------------------------------------------------------------------------------------- */
+
+/* vectorcall of dispatchers without parameters. */
+PyObject *gts_py_call_overloads(PyObject *, PyObject *const *args, size_t flagged_given, PyObject *keywords);
 
 /* ---- offset_provider.c ----------------------------------------------------------------------------------------- */
 
-/* Copies the offset providers, because their owners may change them. A single one is bound. */
+/* Copies a tuple of offset providers, because their owners may change them. A single one is bound. */
 int gts_py_set_providers(gts_py_dispatcher *, PyObject *providers);
 /* Finds the number of an offset provider, and replaces *provider by our own copy of it, borrowed. */
 int gts_py_find_provider(const gts_py_dispatcher *, PyObject **provider, uint64_t *number);
 
 /* ---- variant.c ------------------------------------------------------------------------------------------------- */
 
-/* statics: tuple of (parameter, ((index, length), ...), path, dtype number). */
+/* statics: tuple of (parameter, ((index, length), ...), path, dtype number). Reads those that are bound. */
 int gts_py_set_statics(gts_py_dispatcher *, PyObject *statics);
-/* Reads the bound static arguments. */
-int gts_py_set_bound_key(gts_py_dispatcher *);
-PyObject *gts_py_add_variant(PyObject *self, PyObject *args, PyObject *keywords);
-PyObject *gts_py_find_variant(PyObject *self, PyObject *args, PyObject *keywords);
-PyObject *gts_py_prepare_variant(PyObject *self, PyObject *index);
+PyObject *gts_py_key(PyObject *self, PyObject *args);
 /* The compiled program for these arguments, borrowed, which is built first if need be; NULL after an exception. */
 PyObject *gts_py_select(gts_py_dispatcher *, PyObject **argv);
-void gts_py_free_variants(gts_py_dispatcher *);

@@ -3,7 +3,7 @@
 
 int gts_py_set_providers(gts_py_dispatcher *self, PyObject *providers)
 {
-    const Py_ssize_t count = PyTuple_GET_SIZE(providers);
+    const Py_ssize_t count = providers == NULL ? 0 : PyTuple_GET_SIZE(providers);
     self->providers = PyTuple_New(count);
     for (Py_ssize_t i = 0; self->providers != NULL && i < count; ++i) {
         PyObject *const copy = PyDict_New();

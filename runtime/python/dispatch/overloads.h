@@ -1,6 +1,6 @@
 /*
- * Shared by the files of overloads: programs whose calls may leave parameters out, and that read some of their arguments
- * themselves, as DaCe programs do. Functions that return int return 0 for success and -1 after an exception.
+ * Shared by the files of Overload: a way to call a program whose calls may leave parameters out, and that reads some of
+ * its arguments itself, as DaCe programs do. Functions that return int return 0 for success and -1 after an exception.
  */
 #pragma once
 
@@ -112,7 +112,3 @@ PyObject *gts_py_call_overload(gts_py_overload *, PyObject *const *args, gts_py_
 
 /* After the program has refused `count` arguments: calls it with what `convert` makes of them. */
 PyObject *gts_py_call_converted(gts_py_overload *, PyObject *const *args, Py_ssize_t count);
-
-/* ---- overloads.c ----------------------------------------------------------------------------------------------- */
-
-extern PyType_Spec gts_py_overloads_spec;

@@ -1,4 +1,4 @@
-/* The variants of a program: adds them, and selects one by the static arguments and the offset provider of a call. */
+/* Selects the variant of a program by the static arguments and the offset provider of a call. */
 #include "python/dispatch/dispatcher.h"
 
 #include <math.h>
@@ -42,37 +42,6 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
     return 0;
 }
 
-int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
-{
-    const Py_ssize_t count = PyTuple_GET_SIZE(statics);
-    if (count > GTS_PY_MAX_PARAMETERS)
-        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.",
-                           self->takes.function, count, GTS_PY_MAX_PARAMETERS);
-    self->static_tuple = Py_NewRef(statics);
-    self->statics = gts_py_calloc((size_t)count, sizeof *self->statics);
-    self->bound_key = gts_py_calloc((size_t)count + 1, sizeof *self->bound_key);
-    if (self->statics == NULL || self->bound_key == NULL)
-        return -1;
-    self->static_count = (uint32_t)count;
-    for (uint32_t i = 0; i < self->static_count; ++i) {
-        if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-static inline GTS_ALWAYS_INLINE int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object,
-                                                uint64_t *bits)
-{
-    const gts_py_argument *const argument = &self->statics[index].argument;
-    *bits = 0;
-    if (GTS_UNLIKELY(gts_py_read_scalar(argument, object, bits) != 0))
-        return gts_py_raise(&self->error);
-    if (argument->dtype >= GTS_FLOAT32 && GTS_UNLIKELY(isnan(gts_element_float(argument->dtype, bits))))
-        *bits = UINT64_MAX; /* for every NaN, because stubs treat all of them as equal */
-    return 0;
-}
-
 /* Refuses an object that is not the tuple of step `depth`. For x[0][1], step 0 is the tuple x, and step 1 is x[0]. */
 static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32_t depth, PyObject *object)
 {
@@ -98,12 +67,29 @@ static inline GTS_ALWAYS_INLINE int read_static(gts_py_dispatcher *self, uint32_
             return refuse_tuple(self, index, i, object);
         object = PyTuple_GET_ITEM(object, target->step[i].index);
     }
-    return read_scalar(self, index, object, bits);
+    *bits = 0;
+    if (GTS_UNLIKELY(gts_py_read_scalar(&target->argument, object, bits) != 0))
+        return gts_py_raise(&self->error);
+    if (target->argument.dtype >= GTS_FLOAT32 && GTS_UNLIKELY(isnan(gts_element_float(target->argument.dtype, bits))))
+        *bits = UINT64_MAX; /* for every NaN, because stubs treat all of them as equal */
+    return 0;
 }
 
-int gts_py_set_bound_key(gts_py_dispatcher *self)
+int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
 {
+    const Py_ssize_t count = statics == NULL ? 0 : PyTuple_GET_SIZE(statics);
+    if (count > GTS_PY_MAX_PARAMETERS)
+        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.",
+                           self->takes.function, count, GTS_PY_MAX_PARAMETERS);
+    self->static_tuple = Py_XNewRef(statics);
+    self->statics = gts_py_calloc((size_t)count, sizeof *self->statics);
+    self->bound_key = gts_py_calloc((size_t)count + 1, sizeof *self->bound_key);
+    if (self->statics == NULL || self->bound_key == NULL)
+        return -1;
+    self->static_count = (uint32_t)count;
     for (uint32_t i = 0; i < self->static_count; ++i) {
+        if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
+            return -1;
         PyObject *const bound = self->takes.bound[self->statics[i].parameter];
         if (bound != NULL && read_static(self, i, bound, &self->bound_key[1 + i]) != 0)
             return -1;
@@ -111,212 +97,88 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
     return 0;
 }
 
-/* ---- Table ----------------------------------------------------------------------------------------------------- */
+/* ---- Variants -------------------------------------------------------------------------------------------------- */
 
-static uint32_t hash_key(const uint64_t *key, uint32_t length)
+static size_t key_size(const gts_py_dispatcher *self)
 {
-    /* 2^64 / golden ratio: it separates keys that differ in few bits. */
-    const uint64_t spread = UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t hash = 0;
-    for (uint32_t i = 0; i < length; ++i) {
-        hash = (hash ^ key[i]) * spread;
-        hash ^= hash >> 32;
-    }
-    return (uint32_t)hash;
+    return (1 + self->static_count) * sizeof(uint64_t);
 }
 
-static gts_py_variant *find(const gts_py_dispatcher *self, const uint64_t *key)
+PyObject *gts_py_key(PyObject *object, PyObject *args)
 {
-    const uint32_t length = 1 + self->static_count;
-    if (self->table_size == 0)
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
+    unsigned int provider;
+    PyObject *statics;
+    if (!PyArg_ParseTuple(args, "IO!:key", &provider, &PyTuple_Type, &statics))
         return NULL;
-    for (uint32_t i = hash_key(key, length);; ++i) {
-        const uint32_t entry = self->table[i & (self->table_size - 1)];
-        if (entry == 0)
-            return NULL;
-        gts_py_variant *const variant = &self->variants[entry - 1];
-        if (GTS_LIKELY(memcmp(variant->key, key, length * sizeof *key) == 0))
-            return variant;
-    }
-}
-
-/* Builds the hash table, with at least twice as many entries as variants, so that a search ends at a free one. */
-static int fill_table(gts_py_dispatcher *self)
-{
-    uint32_t size = 4;
-    while (size < 2 * self->variant_count)
-        size *= 2;
-    uint32_t *const table = gts_py_calloc(size, sizeof *table);
-    if (table == NULL)
-        return -1;
-    for (uint32_t v = 0; v < self->variant_count; ++v) {
-        uint32_t i = hash_key(self->variants[v].key, 1 + self->static_count);
-        while (table[i & (size - 1)] != 0)
-            ++i;
-        table[i & (size - 1)] = v + 1;
-    }
-    PyMem_Free(self->table);
-    self->table = table;
-    self->table_size = size;
-    return 0;
-}
-
-/* ---- Adding ---------------------------------------------------------------------------------------------------- */
-
-/* Reads the key of a variant from an offset provider and static scalars, which may run code of the scalars. */
-static int read_key(gts_py_dispatcher *self, unsigned int provider, PyObject *values, uint64_t *key)
-{
-    if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers))
-        return gts_py_fail(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
-                           self->static_count, PyTuple_GET_SIZE(values));
+    if (PyTuple_GET_SIZE(statics) != self->static_count)
+        return PyErr_Format(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
+                            self->static_count, PyTuple_GET_SIZE(statics));
     key[0] = provider;
     for (uint32_t i = 0; i < self->static_count; ++i) {
-        if (read_scalar(self, i, PyTuple_GET_ITEM(values, i), &key[1 + i]) != 0)
-            return -1;
+        if (read_static(self, i, PyTuple_GET_ITEM(statics, i), &key[1 + i]) != 0)
+            return NULL;
     }
-    return 0;
+    return PyBytes_FromStringAndSize((const char *)key, (Py_ssize_t)key_size(self));
 }
 
-static int append(gts_py_dispatcher *self, const uint64_t *key, PyObject *label)
+/* Programs have few variants: to compare with each is as fast as a hash table. */
+static PyObject *find(const gts_py_dispatcher *self, const void *key)
 {
-    const size_t size = (1 + self->static_count) * sizeof *key;
-    gts_py_variant *const grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
-    if (grown != NULL)
-        self->variants = grown;
-    uint64_t *const copy = PyMem_Malloc(size);
-    if (grown == NULL || copy == NULL) {
-        PyMem_Free(copy);
-        PyErr_NoMemory();
-        return -1;
+    for (uint32_t i = 0; i < self->variant_count; ++i) {
+        if (memcmp(PyBytes_AS_STRING(self->variants[i].key), key, key_size(self)) == 0)
+            return self->variants[i].callable;
     }
-    memcpy(copy, key, size);
-    self->variants[self->variant_count++] = (gts_py_variant){.key = copy, .label = Py_NewRef(label)};
-    if (fill_table(self) == 0)
-        return 0;
-    --self->variant_count;
-    PyMem_Free(copy);
-    Py_DECREF(label);
-    return -1;
+    return NULL;
 }
 
-PyObject *gts_py_add_variant(PyObject *object, PyObject *args, PyObject *keywords)
+/* Remembers the callable of a variant, which it steals, unless another thread has done so meanwhile. Borrowed, or NULL. */
+static PyObject *remember(gts_py_dispatcher *self, PyObject *key, PyObject *callable)
 {
-    static char *names[] = {"provider", "values", "label", NULL};
-    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
-    uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
-    unsigned int provider;
-    PyObject *values, *label;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "IO!U:add_variant", names, &provider, &PyTuple_Type, &values,
-                                     &label) ||
-        read_key(self, provider, values, key) != 0)
-        return NULL;
-    if (find(self, key) != NULL)
-        return PyErr_Format(PyExc_ValueError, "Program '%U' has already been compiled for (%U).", self->name, label);
-    if (append(self, key, label) != 0)
-        return NULL;
-    return PyLong_FromUnsignedLong(self->variant_count - 1);
-}
-
-PyObject *gts_py_find_variant(PyObject *object, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = {"provider", "values", NULL};
-    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
-    uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
-    unsigned int provider;
-    PyObject *values;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "IO!:find_variant", names, &provider, &PyTuple_Type, &values) ||
-        read_key(self, provider, values, key) != 0)
-        return NULL;
-    const gts_py_variant *const variant = find(self, key);
-    if (variant == NULL)
-        Py_RETURN_NONE;
-    return PyLong_FromSsize_t(variant - self->variants);
-}
-
-/* Builds a variant. Another thread may build it at the same time: the first result is kept. */
-static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
-{
-    if (GTS_UNLIKELY(self->build == NULL)) /* the garbage collector has cleared it */
-        return PyErr_Format(PyExc_RuntimeError, "Program '%U' was called by a finalizer after its end.", self->name);
-    PyObject *const number = PyLong_FromUnsignedLong(index);
-    PyObject *const callable = number == NULL ? NULL : PyObject_CallOneArg(self->build, number);
-    Py_XDECREF(number);
-    if (callable == NULL)
-        return NULL;
-    if (Py_IS_TYPE(callable, self->state->program_type)) {
-        const Py_ssize_t taken = PyTuple_GET_SIZE(((gts_py_program *)callable)->parameters);
-        if (taken != PyTuple_GET_SIZE(self->takes.parameters)) {
-            Py_DECREF(callable);
-            return PyErr_Format(PyExc_ValueError,
-                                "Program '%U' has %zd parameters, but the program that was built has %zd.", self->name,
-                                PyTuple_GET_SIZE(self->takes.parameters), taken);
-        }
-    }
-    gts_py_variant *const variant = &self->variants[index]; /* not earlier, because building may have added variants */
-    if (variant->callable == NULL)
-        variant->callable = callable;
-    else
+    PyObject *const known = find(self, PyBytes_AS_STRING(key));
+    gts_py_variant *grown = NULL;
+    if (known == NULL)
+        grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
+    if (grown == NULL) {
         Py_DECREF(callable);
-    return variant->callable;
-}
-
-PyObject *gts_py_prepare_variant(PyObject *object, PyObject *number)
-{
-    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
-    const size_t index = PyLong_AsSize_t(number);
-    if (index == (size_t)-1 && PyErr_Occurred())
-        return NULL;
-    if (index >= self->variant_count)
-        return PyErr_Format(PyExc_IndexError, "Program '%U' has %u variants.", self->name, self->variant_count);
-    PyObject *const callable = self->variants[index].callable;
-    return Py_XNewRef(callable != NULL ? callable : prepare(self, (uint32_t)index));
-}
-
-/* ---- Selecting ------------------------------------------------------------------------------------------------- */
-
-#define LISTED 8 /* at most so many variants are listed in a refusal */
-
-/* The static arguments of a call, as they were passed: "limited_area=True, n=3". */
-static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const *argv)
-{
-    PyObject *text = PyUnicode_FromString("");
-    for (uint32_t i = 0; i < self->static_count && text != NULL; ++i) {
-        const uint32_t parameter = self->statics[i].parameter;
-        if (i > 0 && parameter == self->statics[i - 1].parameter)
-            continue;
-        Py_SETREF(text, PyUnicode_FromFormat("%U%s%U=%S", text, i == 0 ? "" : ", ",
-                                             PyTuple_GET_ITEM(self->takes.parameters, parameter), argv[parameter]));
+        return known != NULL ? known : PyErr_NoMemory();
     }
-    return text;
+    self->variants = grown;
+    grown[self->variant_count++] = (gts_py_variant){Py_NewRef(key), callable};
+    return callable;
 }
 
-/* Refuses static arguments, and lists the variants of the offset provider that was passed. */
-static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, uint64_t provider, PyObject *const *argv)
+/* The callable that `choose` returns for a variant, borrowed; NULL after an exception. */
+static GTS_COLD PyObject *choose(gts_py_dispatcher *self, const uint64_t *key, PyObject *const *argv)
 {
-    PyObject *const passed = describe_statics(self, argv);
-    PyObject *compiled = PyUnicode_FromString("");
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < self->variant_count && compiled != NULL; ++i) {
-        if (self->variants[i].key[0] == provider && count++ < LISTED)
-            Py_SETREF(compiled,
-                      PyUnicode_FromFormat("%U%s(%U)", compiled, count == 1 ? "" : ", ", self->variants[i].label));
+    const Py_ssize_t taken = PyTuple_GET_SIZE(self->takes.parameters);
+    PyObject *const args[] = {PyBytes_FromStringAndSize((const char *)key, (Py_ssize_t)key_size(self)),
+                              PyLong_FromUnsignedLongLong(key[0]), PyTuple_New(self->static_count)};
+    PyObject *callable = NULL;
+    for (uint32_t i = 0; args[2] != NULL && i < self->static_count; ++i)
+        PyTuple_SET_ITEM(args[2], i, Py_NewRef(argv[self->statics[i].parameter]));
+    if (args[0] != NULL && args[1] != NULL && args[2] != NULL)
+        callable = gts_py_choose(self, args, 3, NULL);
+    if (callable != NULL && Py_IS_TYPE(callable, self->state->program_type) &&
+        ((gts_py_program *)callable)->parameter_count != taken) {
+        PyErr_Format(PyExc_ValueError, "Program '%U' has %zd parameters, but the program that was built has %u.",
+                     self->name, taken, ((gts_py_program *)callable)->parameter_count);
+        Py_CLEAR(callable);
     }
-    if (compiled != NULL && count > LISTED)
-        Py_SETREF(compiled, PyUnicode_FromFormat("%U and %u more", compiled, count - LISTED));
-    if (passed != NULL && compiled != NULL)
-        PyErr_Format(PyExc_ValueError, "Program '%U' was not compiled for (%U), but for %U.", self->name, passed,
-                     compiled);
-    Py_XDECREF(passed);
-    Py_XDECREF(compiled);
+    if (callable != NULL)
+        callable = remember(self, args[0], callable);
+    for (int i = 0; i < 3; ++i)
+        Py_XDECREF(args[i]);
+    return callable;
 }
 
 PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
 {
     uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
-    PyObject **const provider = &argv[PyTuple_GET_SIZE(self->takes.parameters)];
+    const Py_ssize_t last = PyTuple_GET_SIZE(self->takes.parameters);
     key[0] = 0;
-    if (*provider != self->takes.bound[PyTuple_GET_SIZE(self->takes.parameters)] &&
-        gts_py_find_provider(self, provider, &key[0]) != 0)
+    if (argv[last] != self->takes.bound[last] && gts_py_find_provider(self, &argv[last], &key[0]) != 0)
         return NULL;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         const uint32_t parameter = self->statics[i].parameter;
@@ -325,26 +187,6 @@ PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
         else if (GTS_UNLIKELY(read_static(self, i, argv[parameter], &key[1 + i]) != 0))
             return NULL;
     }
-    const gts_py_variant *const variant = find(self, key);
-    if (GTS_UNLIKELY(variant == NULL)) {
-        refuse_statics(self, key[0], argv);
-        return NULL;
-    }
-    if (GTS_LIKELY(variant->callable != NULL))
-        return variant->callable;
-    return prepare(self, (uint32_t)(variant - self->variants));
-}
-
-void gts_py_free_variants(gts_py_dispatcher *self)
-{
-    for (uint32_t i = 0; i < self->variant_count; ++i) {
-        Py_XDECREF(self->variants[i].callable);
-        Py_DECREF(self->variants[i].label);
-        PyMem_Free(self->variants[i].key);
-    }
-    Py_XDECREF(self->static_tuple);
-    PyMem_Free(self->variants);
-    PyMem_Free(self->table);
-    PyMem_Free(self->statics);
-    PyMem_Free(self->bound_key);
+    PyObject *const callable = find(self, key);
+    return GTS_LIKELY(callable != NULL) ? callable : choose(self, key, argv);
 }

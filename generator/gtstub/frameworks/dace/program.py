@@ -16,7 +16,7 @@ import dace
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub import settings
-from gtstub._host import Overload, Overloads
+from gtstub._host import Dispatcher, Overload
 from gtstub.building.own_errors import OwnErrors
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.by_dace import ByDace
@@ -73,7 +73,7 @@ def _forget_variants_of_parent() -> None:
 os.register_at_fork(after_in_child=_forget_variants_of_parent)
 
 
-class StubbedProgram(Overloads):
+class StubbedProgram(Dispatcher):
     """
     A DaCe program that is called through stubs: as the program itself, but each variant is built by gtstub, into its
     cache. The program that a call needs is built at the first call with its types.
@@ -96,7 +96,7 @@ class StubbedProgram(Overloads):
     def make(
         cls, program: DaceProgram, options: Options, *, fallback: bool, recompile: bool | int | None = None
     ) -> StubbedProgram:
-        def choose(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
+        def choose(*args: Any, **kwargs: Any) -> Overload | Callable[..., Any]:
             with OwnErrors():
                 return self._choose(args, kwargs)
 
