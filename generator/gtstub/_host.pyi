@@ -145,6 +145,7 @@ class Overload:
             | tuple[Any, tuple[str | tuple[Any, ...], ...], str, Any, int],
             ...,
         ],
+        *,
         results: int = 0,
         allocate: Callable[..., tuple[Any, ...]] | None = None,
         out: int = -1,

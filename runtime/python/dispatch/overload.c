@@ -272,7 +272,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     unsigned int results = 0;
     int out = -1, is_single = 0, recompiles = 0;
     if (state == NULL || !PyArg_ParseTupleAndKeywords(
-                             args, keywords, "O!O!O!O!|IOipO!OUp:Overload", names, state->program_type, &program,
+                             args, keywords, "O!O!O!O!|$IOipO!OUp:Overload", names, state->program_type, &program,
                              &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants, &results,
                              &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert, &advice, &recompiles))
         return NULL;
@@ -327,19 +327,25 @@ static void dealloc(PyObject *object)
 
 PyDoc_STRVAR(
     DOC,
-    "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=(), "
-    "convert=None, advice=None, recompiles=False)\n"
-    "--\n\n"
-    "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` the number "
-    "of an\nargument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for "
-    "an array that must be none of the others: the item of a dict, the content of a\ncell, or `root` itself, then "
-    "a step for each name: an attribute, or in a tuple an item, or () the number of items. A constant has the "
-    "value that it must equal as well, or None and the number of\nthe reading whose very object it must be. "
-    "`exact` has (argument, types, name): the argument must be of one of these types.\nResults come from "
-    "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.\n"
-    "When the program has refused the arguments of a call, convert(arguments, is_bound) returns those with which it is "
-    "called once more, or None.\n`advice` is what the error says to do if a constant has changed; if the program "
-    "`recompiles`, the call then chooses again.");
+    "Overload(program, places, readings, constants, *, results=0, allocate=None, out=-1, single=False, exact=(), "
+    "convert=None, advice=None, recompiles=False)\n--\n\n"
+    "How calls of one form call `program`, a Program.\n\n"
+    "places      For each of its parameters but the last `results`: the number of an argument of the call, or\n"
+    "            -1 - n for reading n.\n"
+    "readings    (root, names, text[, is_distinct]): what a call reads, and how its user writes it. The item of a\n"
+    "            dict, the content of a cell, argument `root` if it is an int, what a function returns if it is\n"
+    "            (function, arguments), or `root` itself; from there a step for each name: an attribute, (index,)\n"
+    "            for an item, () for the number of items. Arrays that are distinct must be different ones.\n"
+    "constants   (root, names, text, value[, same]): what was compiled in, and must equal `value`. If `same` is the\n"
+    "            number of a reading, it must be the very object of that; if it is -2, the very `value`.\n"
+    "allocate    allocate(*others) returns a tuple of the results.\n"
+    "out         The argument of the call that has the results instead, or -1.\n"
+    "single      Whether a call returns the only result instead of a tuple.\n"
+    "exact       (argument, types, name): the argument must be of one of these types.\n"
+    "convert     convert(arguments, is_bound) returns those with which the program is called once more after it\n"
+    "            has refused the arguments, or None.\n"
+    "advice      What an error says to do if a constant has changed.\n"
+    "recompiles  Whether the call chooses again then.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},

@@ -118,29 +118,28 @@ class LoadedVariant:
         plain = [name for name in self.parameters.passed if name not in held]
         arrays = {leaf.path: leaf.array for leaf in self.plan.leaves if isinstance(leaf, FieldLeaf)}
         converted = {call.places[name]: arrays[name] for name in plain if name in arrays}
+        equal = (
+            (*reading.plain(call.places), value.value, IDENTICAL)
+            if isinstance(value, Identical)
+            else (*reading.plain(call.places), value)
+            for reading, value in (*constants, *self.closure.constants)
+        )
+        shared = (
+            (*reading.plain(call.places), None, number[name]) for reading, name in self.closure.shared if name in number
+        )
         return Overload(
             self.program,
-            (*passed, *(-1 - number[name] for name in self.parameters.read)),
-            tuple((*reading.plain(call.places), name in self.closure.distinct) for name, reading in readings.items()),
-            (
-                *(
-                    (*reading.plain(call.places), value.value, IDENTICAL)
-                    if isinstance(value, Identical)
-                    else (*reading.plain(call.places), value)
-                    for reading, value in (*constants, *self.closure.constants)
-                ),
-                *(
-                    (*reading.plain(call.places), None, number[name])
-                    for reading, name in self.closure.shared
-                    if name in number
-                ),
+            places=(*passed, *(-1 - number[name] for name in self.parameters.read)),
+            readings=tuple(
+                (*reading.plain(call.places), name in self.closure.distinct) for name, reading in readings.items()
             ),
-            len(results),
-            allocate,
-            call.places.get(RESULTS, -1) if results else -1,
-            results == (RESULTS,),
-            tuple((call.places[name], types, name) for name, types in self.exact.items()),
-            Conversion(self.plan.name, converted) if converted else None,
+            constants=(*equal, *shared),
+            results=len(results),
+            allocate=allocate,
+            out=call.places.get(RESULTS, -1) if results else -1,
+            single=results == (RESULTS,),
+            exact=tuple((call.places[name], types, name) for name, types in self.exact.items()),
+            convert=Conversion(self.plan.name, converted) if converted else None,
             recompiles=recompiles,
             **({"advice": advice} if advice else {}),
         )
