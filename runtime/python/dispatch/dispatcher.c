@@ -104,8 +104,6 @@ static GTS_NOINLINE PyObject *call_unknown(gts_py_dispatcher *self, gts_py_site 
                                            Py_ssize_t given, PyObject *keywords)
 {
     gts_py_site found;
-    if (GTS_UNLIKELY(site == NULL))
-        site = gts_py_find_equal_site(self, given, keywords);
     if (GTS_UNLIKELY(site == NULL)) {
         if (match(self, &found, given, keywords) != 0)
             return NULL;

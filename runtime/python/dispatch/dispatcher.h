@@ -82,18 +82,20 @@ extern PyType_Spec gts_py_dispatcher_spec;
 
 /* ---- call_site.c ----------------------------------------------------------------------------------------------- */
 
-static inline gts_py_site *gts_py_find_site(gts_py_dispatcher *self, Py_ssize_t given, const PyObject *keywords)
+/* The site with an equal tuple of names, or NULL: func(*args, **kwargs) makes one in each call. */
+gts_py_site *gts_py_find_equal_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords);
+
+/* The site of a call, or NULL. */
+static inline gts_py_site *gts_py_find_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords)
 {
     gts_py_site *site = self->site;
     for (int i = 0; i < GTS_PY_SITES; ++i, ++site) {
         if (GTS_LIKELY(site->keywords == keywords && site->given == (int32_t)given))
             return site;
     }
-    return NULL;
+    return gts_py_find_equal_site(self, given, keywords);
 }
 
-/* The site with an equal tuple of names, or NULL: func(*args, **kwargs) makes one in each call. */
-gts_py_site *gts_py_find_equal_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords);
 /* Remembers a copy of a site with new references, or returns NULL if its names are no plain ones. */
 gts_py_site *gts_py_remember_site(gts_py_dispatcher *, const gts_py_site *);
 void gts_py_forget_sites(gts_py_dispatcher *);

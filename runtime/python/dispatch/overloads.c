@@ -77,9 +77,7 @@ PyObject *gts_py_call_overloads(PyObject *object, PyObject *const *args, size_t 
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
-    const gts_py_site *site = gts_py_find_site(self, given, keywords);
-    if (GTS_UNLIKELY(site == NULL))
-        site = gts_py_find_equal_site(self, given, keywords);
+    const gts_py_site *const site = gts_py_find_site(self, given, keywords);
     PyObject *target;
     if (GTS_LIKELY(site != NULL)) {
         target = Py_NewRef(site->target); /* another thread may replace it */
