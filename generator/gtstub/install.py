@@ -21,6 +21,8 @@ def _folder() -> Path:
 FOLDER = _folder()
 TEMPLATES = FOLDER / "templates"
 INCLUDE = FOLDER / "include"
+EMBEDDED = FOLDER / "embedded"
+"""Texts for the C++ code of SDFGs."""
 LIBRARIES = FOLDER / "lib"
 RUNTIME = LIBRARIES / SONAME
 FORTRAN = FOLDER / "fortran"

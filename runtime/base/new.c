@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gtstub/attributes.h"
+#include "gtstub/contract.h"
 
 static GTS_COLD __attribute__((noreturn)) void end_without_memory(void)
 {

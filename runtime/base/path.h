@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gtstub/attributes.h"
+#include "gtstub/contract.h"
 
 /* The modes of what the runtime makes: nobody else can write it, whatever the umask is. */
 #define GTS_FILE_MODE 0644

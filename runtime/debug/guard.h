@@ -6,7 +6,7 @@
 
 #include "debug/checked.h"
 #include "debug/pages.h"
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 
 /* The memory of one array, or of several that share it, and its copy. */
 typedef struct gts_region {

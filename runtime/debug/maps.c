@@ -14,7 +14,7 @@
 #include "base/layout.h"
 #include "base/lock.h"
 #include "base/refuse.h"
-#include "gtstub/map_output.h"
+#include "embedded/map_output.h"
 
 _Static_assert(GTS_MAP_OUTPUT_RANK == GTS_MAX_RANK, "the header cannot include the other one");
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/refuse.h"
 #include "gtstub/bound.h"
-#include "gtstub/granule_descriptor.h"
+#include "gtstub/granule.h"
 
 /* The memory of kept arrays: those that no step writes are shared with other processes. */
 typedef struct gts_kept {

@@ -1,7 +1,7 @@
 /* Callbacks: which program calls them, and what happens after one has failed. */
 #define _GNU_SOURCE
 
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 
 #include <time.h>
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/refuse.h"
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 #include "gtstub/bound.h"
 #include "program/observe.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gtstub/sdfg_memory.h"
+#include "embedded/memory.h"
 
 /* What the SDFG of a library has taken from the pool. */
 typedef struct gts_pool_use {

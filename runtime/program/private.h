@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "gtstub/bound.h"
-#include "gtstub/host.h"
-#include "gtstub/linked.h"
+#include "program/host.h"
 #include "program/gpu.h"
 #include "program/pool.h"
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gtstub/host.h"
+#include "program/host.h"
 
 #define MANIFEST "manifest.json" /* a directory with this file is an entry, and the one above it belongs to a cache */
 #define MARKER ".gtstub-cache"   /* the root of a cache has this file: generator/gtstub/trust.py */

@@ -1,5 +1,5 @@
 /* Calls a program: enters it, binds and converts the arguments, runs the SDFG, and leaves. */
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 #include "gtstub/bound.h"
 #include "python/host.h"
 

@@ -1,7 +1,7 @@
 /* Calls functions of Python from a running SDFG, from the thread that has called the program or from any other. */
 #include <pthread.h>
 
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 #include "python/host.h"
 
 #if PY_VERSION_HEX < 0x030D0000

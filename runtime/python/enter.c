@@ -1,6 +1,6 @@
 /* Entering and leaving a program from Python, and raising exceptions. */
 #include "gtstub/bound.h"
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 #include "python/host.h"
 
 #include <stdarg.h>

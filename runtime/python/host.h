@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "program/host.h"
 #include "python/convert/convert.h"
 
 /* The metrics of gt4py, as set_metrics() has set them. */

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gtstub/sdfg_memory.h"
+#include "embedded/memory.h"
 #include "harness.h"
 
 #define KIB ((size_t)1024)

@@ -1,5 +1,5 @@
 /* What the memory of two arrays costs, from the pool and from malloc(): callgrind counts the instructions. */
-#include "gtstub/sdfg_memory.h"
+#include "embedded/memory.h"
 #include "harness.h"
 
 enum { ROUNDS = 1000, SIZE = 100000 };

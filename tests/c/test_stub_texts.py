@@ -231,7 +231,7 @@ def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["gtstub.h", "step.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h", "callback.h", "complex.h"],
+    ["gtstub.h", "step.h", "stub.h", "contract.h", "arrays.h", "program.h", "complex.h", "granule.h"],
 )
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ NAN = math.nan
 SOURCE = """
 #include <pthread.h>
 #include "gtstub/gtstub.h"
-#include "gtstub/map_output.h"
+#include "embedded/map_output.h"
 
 #pragma GCC visibility push(default)
 extern void *__dace_init_plant(void);

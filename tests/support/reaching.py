@@ -53,7 +53,7 @@ SOURCE = """
 #include <stdint.h>
 #include <stdlib.h>
 #include "gtstub/gtstub.h"
-#include "gtstub/map_output.h"
+#include "embedded/map_output.h"
 
 #pragma GCC visibility push(default)
 extern void *__dace_init_reach(int32_t nk);

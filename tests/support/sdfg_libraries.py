@@ -19,7 +19,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gtstub.install import INCLUDE
+from gtstub.install import FOLDER, INCLUDE
 from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 from tests.support import target
@@ -135,7 +135,7 @@ def build_library(source: str, output: Path, command: Sequence[str]) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     text = output.with_suffix(".c")
     text.write_text(source, encoding="utf-8")
-    flags = ("-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-I", str(INCLUDE))
+    flags = ("-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-I", str(INCLUDE), "-I", str(FOLDER))
     compiler = [*command, *flags, "-o", str(output), str(text)]
     compile_once((*command, source), output, lambda: subprocess.run(compiler, check=True))
     return output
@@ -186,7 +186,7 @@ _RECORDING_HEAD = """\
 #include <unistd.h>
 
 #include "gtstub/complex.h"
-#include "gtstub/sdfg_memory.h"
+#include "embedded/memory.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

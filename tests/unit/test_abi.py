@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gtstub.abi import ABI, MAX_RANK, POOLED_BYTES
-from gtstub.install import INCLUDE
+from gtstub.install import FOLDER, INCLUDE
 from gtstub.recorded.runtime import CONNECTIVITY, CPU, FIELD, STATIC, Action, Array, Contract, Error, Opened, Stub
 from gtstub.signature.dtypes import DTYPES, NAMES, NUMBERS
 from gtstub.toolchain.compiler import Toolchain
@@ -61,7 +61,7 @@ def source() -> str:
 
 #include "gtstub/complex.h"
 #include "gtstub/gtstub.h"
-#include "gtstub/sdfg_memory.h"
+#include "embedded/memory.h"
 #include "gtstub/step.h"
 #include "gtstub/stub.h"
 
@@ -83,7 +83,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> dic
     folder = tmp_path_factory.mktemp("abi")
     file, program = folder / "facts.c", folder / "facts"
     file.write_text(source(), encoding="utf-8")
-    subprocess.run([*toolchain.compiler, "-std=gnu11", "-I", str(INCLUDE), "-o", str(program), str(file)], check=True)
+    includes = ("-I", str(INCLUDE), "-I", str(FOLDER))
+    subprocess.run([*toolchain.compiler, "-std=gnu11", *includes, "-o", str(program), str(file)], check=True)
     printed: dict[str, int] = json.loads(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
     return printed
 

@@ -19,7 +19,7 @@ import pytest
 from tests.support.programs import need
 from tests.support.runtime import RUNTIME
 
-ORDER = ("include", "base", "program", "arguments observers record debug", "granule observers.c", "python")
+ORDER = ("include embedded", "base", "program", "arguments observers record debug", "granule observers.c", "python")
 """A file may use its own folder and those before it. Folders of one entry do not use each other."""
 
 PLACE = {name: number for number, names in enumerate(ORDER) for name in names.split()}

@@ -5,7 +5,7 @@
  * 204d81b22934127118458f6191af9bd484bb96606f2947c73c55404dc5b4ed8b; do not edit, export it again.
  */
 #include "diffusion_granule.h"
-#include "gtstub/granule_descriptor.h"
+#include "gtstub/granule.h"
 
 #if GTS_ABI != 10
 #error "This granule was generated for another version of gtstub's binary interface: export it again."
@@ -475,7 +475,7 @@ int diffusion_run(gts_granule *granule, double dtime)
 
 /* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
-#include "gtstub/fortran_granule.h"
+#include "gtstub/fortran.h"
 
 GTS_EXPORT int diffusion_fortran_bind(gts_granule *granule, const CFI_cdesc_t *prog_w, const CFI_cdesc_t *prog_vn,
     const CFI_cdesc_t *prog_exner, const CFI_cdesc_t *prog_theta_v, const CFI_cdesc_t *diag_hdef_ic,

@@ -33,7 +33,7 @@ def own_files() -> Mapping[str, str]:
     package = Path(__file__).parents[1]
     parts = {name: package / name for name in PARTS}
     parts |= {f"frameworks/{init.parent.name}": init.parent for init in package.glob("frameworks/*/__init__.py")}
-    parts |= {"templates": install.TEMPLATES, "include": install.INCLUDE}
+    parts |= {"templates": install.TEMPLATES, "include": install.INCLUDE, "embedded": install.EMBEDDED}
     return {name: _digest(path) for name, path in parts.items()}
 
 
@@ -49,5 +49,5 @@ def _digest(part: Path) -> str:
 
 def _others() -> frozenset[Path]:
     """Templates and headers for pages about entries, and for granules, which are made of entries."""
-    headers = (install.INCLUDE / "gtstub" / name for name in ("granule.h", "granule_descriptor.h", "fortran_granule.h"))
-    return frozenset((*headers, install.TEMPLATES / "report", install.TEMPLATES / "granule"))
+    reports = install.TEMPLATES / "report"
+    return frozenset((install.INCLUDE / "gtstub" / "granule.h", reports, install.TEMPLATES / "granule"))

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "gtstub/attributes.h"
 #include "gtstub/contract.h"
 
 #ifdef __cplusplus

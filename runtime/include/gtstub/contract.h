@@ -7,6 +7,39 @@
 
 #include "gtstub/gtstub.h"
 
+/* ---- Attributes -------------------------------------------------------------------------------------------------- */
+
+#define GTS_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define GTS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define GTS_COLD __attribute__((cold, noinline))
+#define GTS_NOINLINE __attribute__((noinline))
+#define GTS_ALWAYS_INLINE __attribute__((always_inline))
+
+/** Silences compilers about conditions of an SDFG, whose operands C converts as C++ does. */
+#define GTS_CONVERTING_BEGIN                                                                                           \
+    GTS_PRAGMA(GCC diagnostic push)                                                                                    \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wpragmas")                                                                     \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wunknown-warning-option")                                                      \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wbool-compare")                                                                \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wbool-operation")                                                              \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wconstant-logical-operand")                                                    \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wconversion")                                                                  \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wint-in-bool-context")                                                         \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wlogical-not-parentheses")                                                     \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wsign-compare")                                                                \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wsign-conversion")                                                             \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wtautological-compare")                                                        \
+    GTS_PRAGMA(GCC diagnostic ignored "-Wtype-limits")
+#define GTS_CONVERTING_END GTS_PRAGMA(GCC diagnostic pop)
+#define GTS_PRAGMA(text) _Pragma(#text)
+
+/** Returns -1 from the function that it stands in if `call` does not return 0. */
+#define GTS_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        if (GTS_UNLIKELY((call) != 0))                                                                                 \
+            return -1;                                                                                                 \
+    } while (0)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -148,10 +181,10 @@ typedef struct gts_workspace {
     void (*install)(const gts_program *); /**< passes the lent memory to the SDFG */
 } gts_workspace;
 
-/** How a host converts its objects: gtstub/host.h. */
+/** How a host converts its objects: gtstub/stub.h. */
 typedef struct gts_host gts_host;
 
-/** An argument or a result of a callback: gtstub/callback.h. */
+/** An argument or a result of a callback: gtstub/stub.h. */
 typedef struct gts_callback_value gts_callback_value;
 
 /** The status of gts_stub.start if a table is not the one that was bound. */
@@ -192,6 +225,23 @@ typedef struct gts_stub {
     int (*start)(gts_program *);                  /**< `run` of a bound call; or GTS_TABLE_CHANGED, without a run */
     void *(*init)(const gts_program *);           /**< calls `__dace_init_<name>` and returns its result */
 } gts_stub;
+
+/* ---- Stubs that are linked statically ---------------------------------------------------------------------------- */
+
+/*
+ * They are linked into an executable or a shared library together with the runtime, libgtstub.a. Such a stub is compiled
+ * with -DGTS_LINKED=<name>, and exports nothing.
+ */
+
+/** A stub that is linked statically. */
+typedef struct gts_linked_stub {
+    const char *file;             /**< file name that its library would have: "<name>_stub.so" */
+    const gts_stub *stub;         /**< its descriptor */
+    struct gts_linked_stub *next; /**< set by the runtime */
+} gts_linked_stub;
+
+/** Makes a stub known to gts_open() and gts_load(), for the whole process. Only libgtstub.a has this function. */
+void gts_link_stub(gts_linked_stub *linked);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,81 @@
 /*
- * gtstub: the Fortran entries of a stub, and how they read descriptors. A stub that is compiled with GTS_FORTRAN includes
- * this header after it has defined all that its entry for C uses, and GTS_FORTRAN_CALL and GTS_FORTRAN_BIND, the names of
- * the entries.
+ * gtstub: the Fortran entries of stubs and granules, and how they read descriptors. A stub that is compiled with
+ * GTS_FORTRAN includes this header after it has defined all that its entry for C uses, and GTS_FORTRAN_CALL and
+ * GTS_FORTRAN_BIND, the names of the entries. A granule includes it after gtstub/granule.h.
  */
 #ifndef GTSTUB_FORTRAN_H
 #define GTSTUB_FORTRAN_H
 
-#include "gtstub/fortran_types.h"
+#include <ISO_Fortran_binding.h>
+
+#include "gtstub/gtstub.h"
+
+/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Whether the descriptor of an array was made by the compiler whose ISO_Fortran_binding.h is included here. In all
+ * compilers a descriptor begins with `base_addr`, `elem_len` and `version`; the other members are in an order of their
+ * own, and compilers that differ may have the same version. Intel and NAG order an axis as extent, stride, lower bound.
+ * Their lower bound would be the stride here. It is 0 in an argument, and most often 1 in a pointer, but elements are as
+ * far apart as they are long, unless an axis before is empty.
+ */
+static inline bool gts_fortran_is_native(const CFI_cdesc_t *found)
+{
+    if (found->version != CFI_VERSION || found->rank == 0)
+        return found->version == CFI_VERSION;
+    const CFI_index_t stride = found->dim[0].sm;
+    return (uint64_t)(stride < 0 ? -stride : stride) >= found->elem_len;
+}
+
+/* The Fortran type of a dtype. Fortran has no unsigned integers: a signed one of the same size takes their place. */
+static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
+{
+    switch (dtype) {
+    case GTS_BOOL:
+        return (CFI_type_t)CFI_type_Bool;
+    case GTS_INT8:
+    case GTS_UINT8:
+        return (CFI_type_t)CFI_type_int8_t;
+    case GTS_INT16:
+    case GTS_UINT16:
+        return (CFI_type_t)CFI_type_int16_t;
+    case GTS_INT32:
+    case GTS_UINT32:
+        return (CFI_type_t)CFI_type_int32_t;
+    case GTS_INT64:
+    case GTS_UINT64:
+        return (CFI_type_t)CFI_type_int64_t;
+    case GTS_FLOAT32:
+        return (CFI_type_t)CFI_type_float;
+    case GTS_FLOAT64:
+        return (CFI_type_t)CFI_type_double;
+    case GTS_COMPLEX64:
+        return (CFI_type_t)CFI_type_float_Complex;
+    case GTS_COMPLEX128:
+        return (CFI_type_t)CFI_type_double_Complex;
+    case GTS_FLOAT16: /* which Fortran does not have: no module takes such an array */
+        break;
+    }
+    return (CFI_type_t)CFI_type_other;
+}
+
+/* The type of a descriptor's elements, which is `expected` if it may be; 0 if it is none of gtstub's. */
+static inline gts_dtype gts_fortran_dtype(CFI_type_t type, gts_dtype expected)
+{
+    if (type == gts_fortran_type(expected))
+        return expected;
+    gts_dtype dtype = GTS_BOOL;
+    while (dtype <= GTS_LAST_DTYPE && (dtype == GTS_FLOAT16 || type != gts_fortran_type(dtype)))
+        ++dtype;
+    return dtype <= GTS_LAST_DTYPE ? dtype : (gts_dtype)0;
+}
+
+#ifdef GTS_FORTRAN_CALL
+
 #include "gtstub/step.h"
 #include "gtstub/stub.h"
+
+/* ---- Calls of a program ------------------------------------------------------------------------------------------ */
 
 /*
  * Whether a descriptor equals an earlier one in everything that the SDFG takes from it. `*next` points to the words of
@@ -231,5 +298,60 @@ GTS_EXPORT void GTS_FORTRAN_BIND(GTS_PARAMETERS, gts_bound_call **bound, int *st
     ARGUMENTS(GTS_NOTHING, GTS_TAKE_SCALAR, GTS_TAKE_FUNCTION, GTS_NOTHING)
     gts_fortran_bind(*program, &STUB, GTS_DESCRIPTORS, to, bound, stat, errmsg);
 }
+
+#endif
+
+#ifdef GTSTUB_GRANULE_H
+
+/* ---- Granules ---------------------------------------------------------------------------------------------------- */
+
+/* Reads the descriptors of all arguments. */
+static inline int gts_fortran_granule_read(gts_granule *granule, const gts_granule_descriptor *descriptor,
+                                           const CFI_cdesc_t *const *found, gts_array *arrays)
+{
+    uint32_t argument = 0;
+    gts_granule_count_as_fortran(granule);
+    for (uint32_t i = 0; i < descriptor->array_count; ++i) {
+        if (!descriptor->arrays[i].is_argument)
+            continue;
+        const CFI_cdesc_t *const from = found[argument];
+        if (from == NULL || from->base_addr == NULL)
+            return gts_granule_refuse_missing(granule, argument);
+        if (!gts_fortran_is_native(from))
+            return gts_granule_refuse_descriptor(granule, descriptor->arrays[i].name);
+        gts_array *const to = &arrays[argument++];
+        const gts_dtype dtype = gts_fortran_dtype(from->type, descriptor->arrays[i].dtype);
+        const int64_t size = (int64_t)gts_dtype_size(descriptor->arrays[i].dtype);
+        *to = (gts_array){.data = from->base_addr, .dtype = dtype, .device = GTS_CPU, .rank = from->rank};
+        for (int32_t axis = 0; axis < from->rank && axis < GTS_MAX_RANK; ++axis) {
+            if (from->dim[axis].sm % size != 0)
+                return gts_granule_refuse_stride(granule, argument - 1, axis);
+            to->shape[axis] = from->dim[axis].extent;
+            to->strides[axis] = from->dim[axis].sm / size;
+        }
+    }
+    return 0;
+}
+
+/* Points a pointer of Fortran to an array of a granule, with lower bounds of 1. */
+static inline int gts_fortran_granule_get(const gts_granule *granule, const char *name, CFI_cdesc_t *pointer)
+{
+    gts_array array;
+    if (gts_granule_array(granule, name, &array) != 0)
+        return -1;
+    if (pointer->version != CFI_VERSION)
+        return gts_granule_refuse_descriptor(granule, name);
+    if (gts_fortran_dtype(pointer->type, array.dtype) != array.dtype || pointer->rank != array.rank)
+        return gts_granule_refuse_pointer(granule, name, gts_fortran_dtype(pointer->type, array.dtype), pointer->rank);
+    pointer->base_addr = array.data;
+    for (int32_t axis = 0; axis < array.rank; ++axis) {
+        pointer->dim[axis].lower_bound = 1;
+        pointer->dim[axis].extent = array.shape[axis];
+        pointer->dim[axis].sm = array.strides[axis] * (CFI_index_t)gts_dtype_size(array.dtype);
+    }
+    return 0;
+}
+
+#endif
 
 #endif

@@ -68,6 +68,180 @@ GTS_EXPORT int gts_granule_unbind(gts_granule *granule);
  */
 GTS_EXPORT int gts_granule_close(gts_granule **granule);
 
+/* ---- For generated code ------------------------------------------------------------------------------------------ */
+
+/** An array of a granule. Kept arrays have these strides. */
+typedef struct gts_granule_array_descriptor {
+    const char *name;               /**< that the host knows it by */
+    gts_dtype dtype;                /**< of its elements */
+    int32_t rank;                   /**< number of axes, at least 1 */
+    bool is_argument;               /**< the memory is the host's */
+    bool is_table;                  /**< its elements are indices of a dimension */
+    bool written;                   /**< a step writes it */
+    int64_t shape[GTS_MAX_RANK];    /**< number of elements on each axis */
+    int64_t strides[GTS_MAX_RANK];  /**< in elements; not used for an argument */
+    const char *dims[GTS_MAX_RANK]; /**< names of the dimensions; NULL where no program has named them */
+} gts_granule_array_descriptor;
+
+/** A part of an array that is passed as an array of its own: axis i of it is axis `axis[i]` of the whole. */
+typedef struct gts_section {
+    int32_t rank;                /**< number of axes of the part */
+    int64_t shape[GTS_MAX_RANK]; /**< of the part */
+    int32_t axis[GTS_MAX_RANK];  /**< of the whole */
+    int64_t step[GTS_MAX_RANK];  /**< along that axis, in indices; may be negative */
+    int64_t first[GTS_MAX_RANK]; /**< index of the first element on each axis of the whole, from 0 */
+} gts_section;
+
+/** How a program gets an argument. */
+typedef enum gts_granule_source {
+    GTS_COMPILED_IN,
+    GTS_WHOLE,
+    GTS_SECTION,
+    GTS_CONSTANT,
+    GTS_VARIABLE
+} gts_granule_source;
+
+/** An argument of a program at one position. */
+typedef struct gts_granule_argument {
+    gts_granule_source source;
+    uint32_t index;             /**< of the array, or of the scalar for GTS_VARIABLE */
+    const int64_t *origin;      /**< [rank] of the array as the program gets it; NULL if it is 0 on all axes */
+    const gts_section *section; /**< for GTS_SECTION */
+    const void *value;          /**< for GTS_CONSTANT: of the type of the argument */
+} gts_granule_argument;
+
+/** A program of a granule. */
+typedef struct gts_granule_program {
+    const char *folder;         /**< in the granule's folder */
+    const char *program_digest; /**< as in gts_stub */
+    const char *sdfg_digest;    /**< as in gts_stub */
+} gts_granule_program;
+
+/** A scalar that the host passes to the steps that use it. */
+typedef struct gts_granule_scalar {
+    const char *name;  /**< of the argument of programs */
+    gts_dtype dtype;   /**< of the value */
+    const void *value; /**< when the granule was exported */
+    bool is_size;      /**< a signed integer that must not be negative */
+} gts_granule_scalar;
+
+/** A position of a step: a program, or a hook if there are no `arguments`. */
+typedef struct gts_granule_position {
+    uint32_t index;                        /**< of the program, or of the hook */
+    const gts_granule_argument *arguments; /**< one for each leaf of the stub */
+    uint32_t array_count;                  /**< of a hook: length of `arrays` */
+    const uint32_t *arrays;                /**< of a hook: indices of the arrays that it gets */
+} gts_granule_position;
+
+/** A step of a granule. */
+typedef struct gts_granule_step {
+    const char *name; /**< in messages and profiles: <granule>_<step> */
+    uint32_t count;   /**< number of positions */
+    const gts_granule_position *positions;
+} gts_granule_step;
+
+/** Everything that the generated code knows of a granule. */
+typedef struct gts_granule_descriptor {
+    uint32_t abi;       /**< GTS_ABI of the header that it was compiled with */
+    const char *name;   /**< of the granule */
+    const char *digest; /**< SHA-256 of granule.json, hexadecimal */
+    uint32_t array_count, program_count, scalar_count, hook_count, step_count;
+    const gts_granule_array_descriptor *arrays;
+    const gts_granule_program *programs;
+    const gts_granule_scalar *scalars;
+    const char *const *hooks;
+    const gts_granule_step *steps;
+} gts_granule_descriptor;
+
+/**
+ * Opens the programs in a folder, and maps its kept arrays.
+ *
+ * @param descriptor  of the generated code; must outlive the granule
+ * @param folder      that gtstub.Granule.export() has written
+ * @param granule     receives the granule, which the caller owns and passes to gts_granule_close(); NULL after an error
+ * @return 0 or -1
+ */
+GTS_EXPORT int gts_granule_open(const gts_granule_descriptor *descriptor, const char *folder, gts_granule **granule);
+
+/**
+ * Checks the arguments of all steps, and keeps their addresses. Nothing runs. What was bound before is unbound after
+ * success, and stays bound after an error.
+ *
+ * @param granule     open, and not running
+ * @param arguments   the arrays that are arguments, in the order of the descriptor. Their origins are not used
+ * @param index_base  of the first element that the tables among them refer to: 0 or 1
+ * @param hooks       [hook_count], in the order of the descriptor
+ * @return 0 or -1
+ */
+GTS_EXPORT int gts_granule_bind(gts_granule *granule, const gts_array *arguments, int64_t index_base,
+                                const gts_hook *hooks);
+
+/**
+ * Sets a scalar for the steps that run from now on. The next run of a step gives its calls all scalars that have changed.
+ *
+ * @param granule  bound
+ * @param scalar   index in the descriptor
+ * @param value    of the scalar's type; copied
+ * @return 0 or -1
+ */
+GTS_EXPORT int gts_granule_set(gts_granule *granule, uint32_t scalar, const void *value);
+
+/**
+ * Runs a step with the scalars that were set last. They are checked together; after a refusal nothing has run, and the
+ * calls of the step have the scalars of its run before.
+ *
+ * @param granule  bound
+ * @param step     index in the descriptor
+ * @return 0 or -1; the error says what has run
+ */
+GTS_EXPORT int gts_granule_run(gts_granule *granule, uint32_t step);
+
+/**
+ * For a Fortran host: says that messages count dimensions and indices as Fortran does.
+ *
+ * @param granule  open, or NULL
+ */
+GTS_EXPORT void gts_granule_count_as_fortran(gts_granule *granule);
+
+/**
+ * Refuses an array of a Fortran host that is absent, or not allocated or associated.
+ *
+ * @param granule   open, or NULL
+ * @param argument  number among the arguments
+ * @return -1
+ */
+GTS_EXPORT int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument);
+
+/**
+ * Refuses an array or a pointer of a Fortran host whose compiler is not the one that the granule was compiled for.
+ *
+ * @param granule  open, or NULL
+ * @param name     of the array
+ * @return -1
+ */
+GTS_EXPORT int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name);
+
+/**
+ * Refuses an array of a Fortran host whose stride is no multiple of its element size.
+ *
+ * @param granule   open
+ * @param argument  number among the arguments
+ * @param axis      with the stride
+ * @return -1
+ */
+GTS_EXPORT int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis);
+
+/**
+ * Refuses a pointer of Fortran that cannot point to an array.
+ *
+ * @param granule  open
+ * @param name     of the array
+ * @param dtype    of the pointer
+ * @param rank     of the pointer
+ * @return -1
+ */
+GTS_EXPORT int gts_granule_refuse_pointer(const gts_granule *granule, const char *name, gts_dtype dtype, int32_t rank);
+
 #ifdef __cplusplus
 }
 #endif

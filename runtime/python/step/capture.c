@@ -1,5 +1,5 @@
 /* Binding and capturing: what this thread calls becomes bound calls. */
-#include "gtstub/callback.h"
+#include "gtstub/stub.h"
 #include "python/step/step.h"
 
 /* What a thread binds. */

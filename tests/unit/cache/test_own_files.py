@@ -26,6 +26,7 @@ DECIDES = {
     "abi.py": "abi.py",
     "templates/stub.c.j2": "templates",
     "include/gtstub/stub.h": "include",
+    "embedded/memory.h": "embedded",
 }
 """Files, each with the part that it belongs to."""
 
@@ -43,6 +44,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(own_files, "__file__", str(folder / "cache" / "own_files.py"))
     monkeypatch.setattr(install, "TEMPLATES", folder / "templates")
     monkeypatch.setattr(install, "INCLUDE", folder / "include")
+    monkeypatch.setattr(install, "EMBEDDED", folder / "embedded")
     return folder
 
 

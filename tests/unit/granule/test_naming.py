@@ -192,7 +192,7 @@ WORDS_OF_GENERATED_CODE = """
 def macros(folder: Path) -> Iterator[str]:
     """Those that the compiler and the headers of generated code define, without reserved ones."""
     source = folder / "macros.c"
-    source.write_text('#include "gtstub/granule.h"\n#include "gtstub/fortran_granule.h"\n', encoding="utf-8")
+    source.write_text('#include "gtstub/granule.h"\n#include "gtstub/fortran.h"\n', encoding="utf-8")
     command = ["gcc", "-E", "-dM", "-I", str(INCLUDE), str(source)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     for line in text.splitlines():

@@ -2,7 +2,7 @@
 Debug checks after the maps of an SDFG (GTSTUB_BUILD_CHECKS=1).
 
 A pass adds a tasklet behind each map that no other map contains. The tasklet tells the runtime what the map has written
-(`gtstub/map_output.h`). The runtime checks it, because only the runtime knows the checks that are running.
+(`embedded/map_output.h`). The runtime checks it, because only the runtime knows the checks that are running.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def with_map_checks(sdfg: dace.SDFG) -> dace.SDFG:
             for node in state.nodes():
                 if isinstance(node, nodes.MapExit) and state.entry_node(state.entry_node(node)) is None:
                     _check(nested, state, node, variable)
-    header = (install.INCLUDE / "gtstub" / "map_output.h").read_text(encoding="utf-8")
+    header = (install.EMBEDDED / "map_output.h").read_text(encoding="utf-8")
     declared = f"DACE_EXPORTED gts_after_map *{variable};\ngts_after_map *{variable} = nullptr;"
     checked.append_global_code(f'{header}\nextern "C" {{\n{declared}\n}}\n', "frame")
     return checked

@@ -1,5 +1,5 @@
 """
-The library of an SDFG gets the memory of its arrays from the pool of the runtime (`gtstub/sdfg_memory.h`).
+The library of an SDFG gets the memory of its arrays from the pool of the runtime (`embedded/memory.h`).
 
 DaCe has no hook for it. The linker replaces the two operators that the library uses for arrays, and for nothing else:
 those for aligned arrays. What replaces them is hidden in the library, as part of the SDFG's global code. Without a
@@ -55,7 +55,7 @@ __attribute__((visibility("hidden"), used)) void __wrap_{DELETE}(void *data, siz
 
 def code(name: str) -> str:
     """The global code of the SDFG `name`."""
-    header = (install.INCLUDE / "gtstub" / "sdfg_memory.h").read_text(encoding="utf-8")
+    header = (install.EMBEDDED / "memory.h").read_text(encoding="utf-8")
     return header + CODE.replace("VARIABLE", f"__gtstub_memory_{name}")
 
 
