@@ -1,6 +1,6 @@
 /* Bound calls: their memory, binding, and starting them from C and Fortran. */
 #define _DEFAULT_SOURCE
-#include "gtstub/bound.h"
+#include "program/bound.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/refuse.h"
 #include "gtstub/stub.h"
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "program/observe.h"
 
 /* ---- What a call looks at -------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/new.h"
 #include "base/table_copy.h"
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "program/observe.h"
 
 #ifdef GTS_LINKED

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "program/host.h"
 #include "program/gpu.h"
 #include "program/pool.h"

@@ -1,5 +1,5 @@
 /* Runs the SDFG of a program, with the extra work of the first call, binding, debugging and observers. */
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "program/observe.h"
 
 static GTS_NOINLINE int run_with_extra_work(gts_program *self)

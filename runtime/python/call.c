@@ -1,6 +1,6 @@
 /* Calls a program: enters it, binds and converts the arguments, runs the SDFG, and leaves. */
 #include "gtstub/stub.h"
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "python/host.h"
 
 const gts_host gts_py_host = {

@@ -1,5 +1,5 @@
 /* Entering and leaving a program from Python, and raising exceptions. */
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "gtstub/stub.h"
 #include "python/host.h"
 

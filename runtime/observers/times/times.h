@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "gtstub/bound.h"
+#include "program/bound.h"
 #include "program/observe.h"
 
 extern const gts_observer gts_times_observer;

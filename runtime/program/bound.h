@@ -2,8 +2,7 @@
  * gtstub: bound calls and steps for the runtime and for hosts that have their own objects, such as the Python host. A
  * host that uses the functions of gtstub/step.h needs none of this.
  */
-#ifndef GTSTUB_BOUND_H
-#define GTSTUB_BOUND_H
+#pragma once
 
 #include "gtstub/program.h"
 #include "gtstub/step.h"
@@ -362,5 +361,3 @@ GTS_EXPORT int gts_step_tree_swap(gts_step_tree *, const gts_swap *);
  * none.
  */
 GTS_EXPORT int gts_step_swap_arrays(gts_step *, const gts_array *, const gts_array *);
-
-#endif
