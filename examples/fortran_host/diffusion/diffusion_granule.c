@@ -495,4 +495,4 @@ GTS_EXPORT int diffusion_fortran_get(const gts_granule *granule, const char *nam
 }
 
 #endif
-/* gtstub: sha256 of the text above: d02920729514f85811ed610920a7fe6b611d5d020a8afc207158ba27da622260 */
+/* gtstub: sha256 of the text above: 6a2127a6391238651b572d25e6950b636e34c350328c58fe2bb25b889fba0f94 */
