@@ -86,6 +86,20 @@ def test_what_only_actions_have_is_swapped(scale: _host.Program, now: np.ndarray
     assert spare.tolist() == [2.0] * N
 
 
+def test_what_only_an_action_has_is_swapped_with_its_like_alone(
+    scale: _host.Program, now: np.ndarray, new: np.ndarray
+) -> None:
+    """The program would get an array of another shape, without a check of its domain."""
+    step = gtstub.Step([scale.bind(now, 2.0, new), gtstub.action(lambda of: None, other := np.zeros((N, 1)))], "both")
+    with gtstub.hand_over(step, "step"):
+        c = CStep("step")
+        with refused(
+            VALUE_ERROR, "Arrays of step 'both' cannot be swapped: they differ in type, size, stride or origin."
+        ):
+            c.swap(new, other)
+        c.free()
+
+
 @pytest.fixture
 def strided(tmp_path: Path, toolchain: Toolchain) -> _host.Program:
     """A program 'scale' that takes any strides, and does nothing."""

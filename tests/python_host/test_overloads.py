@@ -181,6 +181,12 @@ STRANGE = Strange()
         (STRANGE, STRANGE, True),
         (STRANGE, Strange(), False),
         (A, B, False),
+        (np.float32(1), np.float32(1), True),
+        (np.int64(1), np.int64(1), True),
+        (np.zeros(4), np.zeros(4), True),
+        (np.zeros(4), np.zeros(4, np.int64), False),
+        (np.zeros(4), np.zeros((2, 2)), False),
+        (b"ab", b"ab", True),
     ],
 )
 def test_constants(bound: Bound, compiled: object, found: object, is_right: bool) -> None:

@@ -64,14 +64,24 @@ static PyObject *make_typed(PyObject *set)
     return typed;
 }
 
-/* Compares the bytes of two numbers of numpy, with which NaN is the same as NaN, but -0.0 is not 0.0. */
+static bool are_buffers_same(const Py_buffer *a, const Py_buffer *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0 &&
+           strcmp(a->format, b->format) == 0 && a->len == b->len && memcmp(a->buf, b->buf, (size_t)a->len) == 0;
+}
+
+/*
+ * Compares the bytes of two numbers or arrays of numpy, with which NaN is the same as NaN, but -0.0 is not 0.0. Arrays
+ * that are not contiguous are not the same.
+ */
 static bool are_bytes_same(PyObject *a, PyObject *b)
 {
+    const int flags = PyBUF_ND | PyBUF_FORMAT;
     Py_buffer of_a, of_b;
     bool is_same = false;
-    if (PyObject_GetBuffer(a, &of_a, PyBUF_SIMPLE) == 0) {
-        if (PyObject_GetBuffer(b, &of_b, PyBUF_SIMPLE) == 0) {
-            is_same = of_a.len == of_b.len && memcmp(of_a.buf, of_b.buf, (size_t)of_a.len) == 0;
+    if (PyObject_GetBuffer(a, &of_a, flags) == 0) {
+        if (PyObject_GetBuffer(b, &of_b, flags) == 0) {
+            is_same = are_buffers_same(&of_a, &of_b);
             PyBuffer_Release(&of_b);
         }
         PyBuffer_Release(&of_a);
