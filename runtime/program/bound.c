@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "base/refuse.h"
 #include "base/table_copy.h"
 #include "program/private.h"
@@ -30,46 +31,26 @@ void gts_binding_end(gts_binding *binding)
         (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
 }
 
-static GTS_COLD int refuse_memory(gts_program *program)
-{
-    return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR, "cannot be bound: out of memory.");
-}
-
 /* ---- Memory ---------------------------------------------------------------------------------------------------- */
-
-#define CACHE_LINE 64
 
 GTS_LOCK(lock) /* of the lists of bound calls of all programs */
 
-static size_t in_lines(size_t size)
-{
-    return (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-}
-
-/* Makes a bound call without slots. NULL when memory runs out, which is written to the error of the program. */
+/* Makes a bound call without slots. */
 static gts_bound_call *new_call(gts_program *program, const void *args)
 {
     const gts_stub *const stub = program->stub;
-    const size_t own = in_lines(sizeof(gts_bound_call)), size = own + in_lines(stub->slots_size);
-    gts_bound_call *const call = aligned_alloc(CACHE_LINE, size);
-    void *const new_args = call == NULL ? NULL : malloc(stub->args_size + 1);
-    if (new_args == NULL) {
-        free(call);
-        (void)refuse_memory(program);
-        return NULL;
-    }
-    _Static_assert(offsetof(gts_bound_call, stub) < CACHE_LINE, "a start reads one line of the call, and its slots");
-    memset(call, 0, size);
-    if (args == NULL)
-        memset(new_args, 0, stub->args_size);
-    else
-        memcpy(new_args, args, stub->args_size);
+    const size_t own = (sizeof(gts_bound_call) + GTS_CACHE_LINE - 1) / GTS_CACHE_LINE * GTS_CACHE_LINE;
+    gts_bound_call *const call = gts_new_lines(own + stub->slots_size);
+    _Static_assert(offsetof(gts_bound_call, stub) < GTS_CACHE_LINE,
+                   "a start reads one line of the call, and its slots");
     call->program = program;
     call->references = 1;
     call->stub = stub;
     call->run = stub->run;
     call->slots = (char *)call + own;
-    call->args = new_args;
+    call->args = gts_new(1, stub->args_size);
+    if (args != NULL)
+        memcpy(call->args, args, stub->args_size);
     (void)pthread_mutex_lock(&lock);
     call->next = program->runtime->bound;
     program->runtime->bound = call;
@@ -86,7 +67,7 @@ static void release_tables(gts_bound_call *call)
 }
 
 /* Keeps the copies of tables that the slots of a call contain. */
-static int keep_tables(gts_bound_call *call, gts_program *program)
+static void keep_tables(gts_bound_call *call, const gts_program *program)
 {
     gts_table_copy **tables = NULL;
     for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
@@ -96,14 +77,11 @@ static int keep_tables(gts_bound_call *call, gts_program *program)
         if (copy == NULL)
             continue;
         if (tables == NULL)
-            tables = calloc(call->stub->leaf_count, sizeof *tables);
-        if (tables == NULL)
-            return refuse_memory(program);
+            tables = gts_new(call->stub->leaf_count, sizeof *tables);
         tables[i] = gts_table_copy_keep(copy);
     }
     release_tables(call);
     call->tables = tables;
-    return 0;
 }
 
 /* ---- Index bases ----------------------------------------------------------------------------------------------- */
@@ -157,7 +135,7 @@ static void call_back(void)
 gts_bound_call *gts_bound_take(gts_program *program)
 {
     gts_bound_call *const call = new_call(program, NULL);
-    for (uint32_t i = 0; call != NULL && i < call->stub->leaf_count; ++i) {
+    for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
         const gts_contract *const contract = &call->stub->leaves[i];
         char *const member = (char *)call->args + contract->member;
         if (gts_is_array(contract->kind))
@@ -167,8 +145,7 @@ gts_bound_call *gts_bound_take(gts_program *program)
         else if (contract->kind != GTS_STATIC)
             memcpy(member, (const char *)program->slots + contract->slot, gts_dtype_size(contract->dtype));
     }
-    if (call != NULL)
-        take_slots(call);
+    take_slots(call);
     return call;
 }
 
@@ -216,8 +193,7 @@ typedef struct c_binding {
 static int take(gts_binding *binding, gts_program *program)
 {
     gts_bound_call *const call = ((c_binding *)binding)->call;
-    if (keep_tables(call, program) != 0)
-        return -1;
+    keep_tables(call, program);
     take_slots(call);
     return 0;
 }
@@ -255,8 +231,6 @@ int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
     if (program == NULL)
         return gts_enter_open(program);
     gts_bound_call *self = new_call(program, args);
-    if (self == NULL)
-        return -1;
     self->run = program->stub->start;
     take_names(program->stub, self->args);
     if (bind(self, args == NULL ? NULL : self->args) != 0) {
@@ -478,8 +452,6 @@ int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const
     if (gts_bound_program(call) == NULL)
         return gts_bound_refuse_closed(call);
     gts_bound_call *new = new_call(call->program, call->args);
-    if (new == NULL)
-        return -1;
     int status = change(call->program, new->args, what);
     take_names(call->stub, new->args);
     if (status > 0)
@@ -565,9 +537,7 @@ int gts_bound_hold(gts_bound_call *call)
     if (gts_bound_program(call) == NULL)
         return gts_bound_refuse_closed(call);
     const gts_stub *const stub = call->stub;
-    gts_held *const held = calloc(1, sizeof *held + stub->leaf_count * sizeof *held->array);
-    if (held == NULL)
-        return refuse_memory(call->program);
+    gts_held *const held = gts_new(1, sizeof *held + stub->leaf_count * sizeof *held->array);
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const contract = &stub->leaves[i];
         if (!gts_is_array(contract->kind))

@@ -66,10 +66,7 @@ GTS_EXPORT void gts_binding_end(gts_binding *);
 
 /* ---- Bound calls ----------------------------------------------------------------------------------------------- */
 
-/*
- * Binds a call with the arguments that a program of a host with its own objects has now. The program is entered. NULL when
- * memory runs out, which is written to its error.
- */
+/* Binds a call with the arguments that a program of a host with its own objects has now. The program is entered. */
 GTS_EXPORT gts_bound_call *gts_bound_take(gts_program *);
 
 /* Forgets the objects of a program's host, because the arguments of another one replace arrays and slots. */

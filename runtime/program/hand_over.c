@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "base/path.h"
 #include "program/private.h"
 
@@ -72,10 +73,7 @@ static int add(gts_step *step, const char *name)
                              "Step '%s' cannot be handed over as '%s': another step has this name, and must be taken "
                              "back first.",
                              step->name, name);
-    handed_over *const new = malloc(sizeof *new + strlen(name) + 1);
-    if (new == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be handed over: out of memory.",
-                             step->name);
+    handed_over *const new = gts_new(1, sizeof *new + strlen(name) + 1);
     *new = (handed_over){.step = gts_step_keep(step)};
     (void)strcpy(new->name, name);
     __atomic_store_n(&step->access, GTS_STEP_HANDED_OVER, __ATOMIC_RELAXED);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/new.h"
 #include "program/observe.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ int gts_step_free(gts_step **step)
     if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
         return 0;
     GTS_OBSERVE(free_step, self);
-    for (size_t i = 0; self->positions != NULL && i < self->count; ++i) {
+    for (size_t i = 0; i < self->count; ++i) {
         gts_unbind(&self->positions[i].call);
         (void)gts_step_free(&self->positions[i].role->step); /* it runs only as a part of this one */
         if (self->positions[i].role->array_count > 0)
@@ -129,11 +130,11 @@ static const char *name_of(const gts_action *action)
     return name_or(action->name, action->step != NULL ? action->step->name : UNNAMED);
 }
 
-/* Makes what a swap knows of the arrays of a function: their addresses. NULL when memory runs out. */
+/* Makes what a swap knows of the arrays of a function: their addresses. */
 static gts_held *hold(void *const *arrays, size_t count)
 {
-    gts_held *const held = calloc(1, sizeof *held + count * (sizeof *held->array + sizeof(gts_array)));
-    for (; held != NULL && held->count < count; ++held->count) {
+    gts_held *const held = gts_new(1, sizeof *held + count * (sizeof *held->array + sizeof(gts_array)));
+    for (; held->count < count; ++held->count) {
         const size_t i = held->count;
         gts_array *const array = (gts_array *)&held->array[count] + i;
         const uintptr_t address = (uintptr_t)(array->data = arrays[i]);
@@ -143,17 +144,12 @@ static gts_held *hold(void *const *arrays, size_t count)
     return held;
 }
 
-/* Makes the role of an action; NULL when memory runs out. */
 static gts_role *new_role(const gts_action *action)
 {
     const char *const name = name_of(action);
     const size_t arrays = action->array_count * sizeof *action->arrays, length = strlen(name) + 1;
     gts_held *const held = arrays > 0 ? hold(action->arrays, action->array_count) : NULL;
-    gts_role *const role = arrays > 0 && held == NULL ? NULL : malloc(sizeof *role + arrays + length);
-    if (role == NULL) {
-        free(held);
-        return NULL;
-    }
+    gts_role *const role = gts_new(1, sizeof *role + arrays + length);
     *role = (gts_role){
         .kind = action->call != NULL   ? "program"
                 : action->step != NULL ? "step"
@@ -179,20 +175,6 @@ static gts_position position_of(const gts_action *action, gts_role *role)
     if (action->array_function != NULL)
         return (gts_position){.function = call_array_function, .data = role, .role = role};
     return (gts_position){.function = action->function, .data = action->data, .role = role};
-}
-
-/* Makes the positions; false when memory runs out. */
-static bool add_positions(gts_step *self, const gts_action *actions, size_t count)
-{
-    self->positions = calloc(count == 0 ? 1 : count, sizeof *self->positions);
-    for (size_t i = 0; self->positions != NULL && i < count; ++i) {
-        gts_role *const role = new_role(&actions[i]);
-        if (role == NULL)
-            return false;
-        self->positions[i] = position_of(&actions[i], role);
-        self->count = i + 1;
-    }
-    return self->positions != NULL;
 }
 
 static int check_action(const char *step, size_t position, const gts_action *action)
@@ -222,16 +204,13 @@ int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_
             return -1;
     }
     static uint64_t last_id;
-    gts_step *self = calloc(1, sizeof *self);
-    if (self != NULL) {
-        self->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
-        self->references = 1;
-        self->name = strdup(name);
-    }
-    if (self == NULL || self->name == NULL || !add_positions(self, actions, count)) {
-        (void)gts_step_free(&self);
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be made: out of memory.", name);
-    }
+    gts_step *const self = gts_new(1, sizeof *self);
+    self->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    self->references = 1;
+    self->name = gts_new_text("%s", name);
+    self->positions = gts_new(count, sizeof *self->positions);
+    for (; self->count < count; ++self->count)
+        self->positions[self->count] = position_of(&actions[self->count], new_role(&actions[self->count]));
     *step = self;
     return 0;
 }

@@ -2,14 +2,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/new.h"
 #include "program/private.h"
 
 /* ---- Collecting ------------------------------------------------------------------------------------------------ */
-
-static GTS_COLD int refuse_memory(void)
-{
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory.");
-}
 
 static GTS_COLD int refuse_other_host(const gts_step *outer, const gts_step *inner)
 {
@@ -19,14 +15,14 @@ static GTS_COLD int refuse_other_host(const gts_step *outer, const gts_step *inn
                          outer->name, inner->name);
 }
 
-/* Makes room for one more element of an array, whose room is a power of two; NULL when memory runs out. */
+/* Makes room for one more element of an array, whose room is a power of two. */
 static void *grow(void *array, const void *first, size_t room, size_t count, size_t size)
 {
     if (count < room || (count & (count - 1)) != 0)
         return array;
-    void *const grown = realloc(array == first ? NULL : array, 2 * count * size);
-    if (grown != NULL && array == first)
-        memcpy(grown, first, count * size);
+    void *const grown = memcpy(gts_new(2 * count, size), array, count * size);
+    if (array != first)
+        free(array);
     return grown;
 }
 
@@ -34,21 +30,17 @@ static void *grow(void *array, const void *first, size_t room, size_t count, siz
     grow((self)->name##s, (self)->first_##name##s, sizeof(self)->first_##name##s / sizeof *(self)->first_##name##s,    \
          (self)->name##_count, sizeof *(self)->name##s)
 
-static int add_place(gts_step_tree *self, const gts_step *step, size_t position)
+static void add_place(gts_step_tree *self, const gts_step *step, size_t position)
 {
     const gts_position *const at = &step->positions[position];
     for (size_t i = 0; i < self->place_count; ++i) {
         const gts_position *const other = gts_position_of(&self->places[i]);
         if ((at->call != NULL && other->call == at->call) ||
             (at->role->held != NULL && other->role->held == at->role->held))
-            return 0;
+            return;
     }
-    gts_place *const places = GROW(self, place);
-    if (places == NULL)
-        return refuse_memory();
-    self->places = places;
-    places[self->place_count++] = (gts_place){step, position, at->role->held, NULL};
-    return 0;
+    self->places = GROW(self, place);
+    self->places[self->place_count++] = (gts_place){step, position, at->role->held, NULL};
 }
 
 /* ---- One change at a time -------------------------------------------------------------------------------------- */
@@ -104,15 +96,11 @@ static int add_step(gts_step_tree *self, gts_step *step)
         if (self->steps[i] == step)
             return 0;
     }
-    gts_step **const steps = GROW(self, step);
-    if (steps == NULL)
-        return refuse_memory();
-    self->steps = steps;
-    if (self->step_count > 0 && (step->owner != NULL) != (steps[0]->owner != NULL))
-        return refuse_other_host(steps[0], step);
-    if (gts_step_enter(step) != 0)
-        return -1;
-    steps[self->step_count++] = step;
+    self->steps = GROW(self, step);
+    if (self->step_count > 0 && (step->owner != NULL) != (self->steps[0]->owner != NULL))
+        return refuse_other_host(self->steps[0], step);
+    GTS_TRY(gts_step_enter(step));
+    self->steps[self->step_count++] = step;
     return 0;
 }
 
@@ -132,7 +120,7 @@ int gts_step_tree_begin(gts_step_tree *self, gts_step *const *steps, size_t coun
             if (at->role->step != NULL)
                 status = add_step(self, at->role->step);
             else if (at->call != NULL || at->role->array_function != NULL)
-                status = add_place(self, outer, position);
+                add_place(self, outer, position);
         }
     }
     return status == 0 ? begin_changes(self) : status;

@@ -220,12 +220,11 @@ PyObject *gts_py_bound_new(gts_py_program *program)
     self->vectorcall = call;
     self->program = (gts_py_program *)Py_NewRef((PyObject *)program);
     self->kept = take_kept(program);
-    self->call = self->kept == NULL ? NULL : gts_bound_take(program->program);
-    if (self->call == NULL) {
-        (void)gts_py_raise(&program->program->error);
+    if (self->kept == NULL) {
         Py_DECREF(self);
         return NULL;
     }
+    self->call = gts_bound_take(program->program);
     self->call->needs_host = needs_host(program->program->stub);
     return (PyObject *)self;
 }
