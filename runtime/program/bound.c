@@ -498,38 +498,6 @@ int gts_set_scalar(gts_bound_call *call, const char *argument, gts_dtype dtype, 
 
 /* ---- Arrays that may be swapped --------------------------------------------------------------------------------- */
 
-/* The distance by which an array is moved to find the slot of its address. */
-#define DISTANCE(index) (64 * ((uintptr_t)(index) + 1))
-
-/* A gts_bound_changer of gts_held: moves the arrays. Binding reads no element of a field. */
-static int move_all(gts_program *program, void *args, const void *what)
-{
-    const gts_held *const held = what;
-    for (size_t i = 0; i < held->count; ++i) {
-        const gts_held_array *const each = &held->array[i];
-        gts_array *const array = (gts_array *)((char *)args + program->stub->leaves[each->index].member);
-        if (each->is_patched)
-            array->data = (void *)((uintptr_t)array->data + DISTANCE(i));
-    }
-    return 1;
-}
-
-/* Finds the slot of each address: the one that differs by the distance of an array that has moved. */
-static void find_slots(gts_held *held, const gts_bound_call *call, const gts_bound_call *moved)
-{
-    for (size_t slot = 0; slot + sizeof(uintptr_t) <= call->stub->slots_size; slot += sizeof(uintptr_t)) {
-        uintptr_t before, after;
-        memcpy(&before, (const char *)call->slots + slot, sizeof before);
-        memcpy(&after, (const char *)moved->slots + slot, sizeof after);
-        const uintptr_t number = (after - before) / DISTANCE(0) - 1;
-        if (before == after || number >= held->count || after - before != DISTANCE(number))
-            continue;
-        gts_held_array *const array = &held->array[number];
-        array->is_patched = array->is_patched && array->slot == GTS_NO_SLOT && before == (uintptr_t)array->array->data;
-        array->slot = slot;
-    }
-}
-
 int gts_bound_hold(gts_bound_call *call)
 {
     if (call->held != NULL)
@@ -548,17 +516,10 @@ int gts_bound_hold(gts_bound_call *call)
             .index = i,
             .is_patched = contract->kind == GTS_FIELD && contract->device == GTS_CPU,
             .written = contract->written,
-            .slot = GTS_NO_SLOT,
+            .slot = contract->slot,
         };
         measure(each);
     }
-    gts_bound_call *moved;
-    if (gts_bound_change(call, move_all, held, &moved) < 0) {
-        free(held);
-        return -1;
-    }
-    find_slots(held, call, moved);
-    gts_unbind(&moved);
     call->held = held;
     return 0;
 }

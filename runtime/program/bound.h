@@ -12,7 +12,7 @@ typedef struct gts_held_array {
     _Alignas(16) gts_array *array;
     uintptr_t low, high; /* its memory; equal if it has no elements */
     uint32_t index;      /* of the leaf, or among what the function gets */
-    bool is_patched;     /* a swap need not bind the call again: at most one slot has the address */
+    bool is_patched;     /* a swap need not bind the call again */
     bool written;        /* by the program */
     bool is_inside;      /* an object that a function gets, where no swap reaches it */
     size_t slot;         /* where the address is among the slots, in bytes; GTS_NO_SLOT if no slot has it */
@@ -20,9 +20,6 @@ typedef struct gts_held_array {
     const struct gts_swapped *by;
     void *to; /* its new address */
 } gts_held_array;
-
-/* For gts_held_array.slot. */
-#define GTS_NO_SLOT SIZE_MAX
 
 typedef struct gts_held {
     bool is_changing; /* a step that has them is being changed */

@@ -47,11 +47,6 @@ static int bind_again(void *context)
     return gts_bound_change(call_at(self->place), self->change, self->what, &self->place->changed);
 }
 
-static int hold(void *call)
-{
-    return gts_bound_hold(call);
-}
-
 static int wait(const gts_step_tree *self, int (*act)(void *), void *context)
 {
     return self->wait == NULL ? act(context) : self->wait(act, context);
@@ -308,7 +303,7 @@ int gts_step_tree_hold(const gts_step_tree *self)
         gts_bound_call *const call = call_at(place);
         if (call == NULL)
             continue;
-        if (GTS_UNLIKELY(call->held == NULL) && wait(self, hold, call) != 0)
+        if (GTS_UNLIKELY(call->held == NULL) && gts_bound_hold(call) != 0)
             return fail_to_change(place);
         place->held = call->held;
     }

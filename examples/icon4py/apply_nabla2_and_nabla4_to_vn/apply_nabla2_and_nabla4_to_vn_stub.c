@@ -144,16 +144,11 @@ static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, nudgezone_diff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, nudgezone_diff)},
-    {GTS_MEMBER(arguments, horizontal_start), .kind = GTS_SCALAR, .dtype = GTS_INT32,
-     .slot = offsetof(struct slots, horizontal_start)},
-    {GTS_MEMBER(arguments, horizontal_end), .kind = GTS_SCALAR, .dtype = GTS_INT32,
-     .slot = offsetof(struct slots, horizontal_end)},
-    {GTS_MEMBER(arguments, vertical_start), .kind = GTS_SCALAR, .dtype = GTS_INT32,
-     .slot = offsetof(struct slots, vertical_start)},
-    {GTS_MEMBER(arguments, vertical_end), .kind = GTS_SCALAR, .dtype = GTS_INT32,
-     .slot = offsetof(struct slots, vertical_end)},
+    {GTS_MEMBER(arguments, nudgezone_diff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, horizontal_start), .kind = GTS_SCALAR, .dtype = GTS_INT32},
+    {GTS_MEMBER(arguments, horizontal_end), .kind = GTS_SCALAR, .dtype = GTS_INT32},
+    {GTS_MEMBER(arguments, vertical_start), .kind = GTS_SCALAR, .dtype = GTS_INT32},
+    {GTS_MEMBER(arguments, vertical_end), .kind = GTS_SCALAR, .dtype = GTS_INT32},
 };
 
 static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e", "z_nabla4_e2", "diff_multfac_vn",
@@ -282,4 +277,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 50857c86f182e4b720cdb35fef9da5daf7f2603b30d7681cb98964032e93eea8 */
+/* gtstub: sha256 of the text above: 30e85d70ce7aa0563e4e74bd2d4afee93d6e018011c0e71a15ba5abaaf8057c8 */

@@ -210,11 +210,9 @@ static const gts_contract LEAVES[] = {
               {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
     {GTS_MEMBER(arguments, owner_mask), .dtype = GTS_BOOL,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, scalfac_exdiff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, scalfac_exdiff)},
-    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, cfl_w_limit)},
-    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_MEMBER(arguments, scalfac_exdiff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_NAMED(end_index_of_damping_layer), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
     {GTS_NAMED(horizontal_start), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
     {GTS_NAMED(horizontal_end), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){18}},
@@ -394,4 +392,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7a4d3062b212072f9d82a5d59406f1c657c9ff706a927012ff111ee29ac70d85 */
+/* gtstub: sha256 of the text above: d10f5f5e423fb9552ac8350f623d009502046037b1b759307cadf0d3c07bf0b1 */

@@ -199,11 +199,9 @@ static const gts_contract LEAVES[] = {
               {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
     {GTS_MEMBER(arguments, owner_mask), .dtype = GTS_BOOL,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)})},
-    {GTS_MEMBER(arguments, scalfac_exdiff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, scalfac_exdiff)},
-    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, cfl_w_limit)},
-    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_MEMBER(arguments, scalfac_exdiff), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_NAMED(skip_compute_predictor_vertical_advection), .kind = GTS_STATIC, .dtype = GTS_BOOL,
      .value = &(const bool){false}},
     {GTS_NAMED(nflatlev), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
@@ -373,4 +371,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7e88701fcee93480f999b3755f38088d8137b23cc9979c024dbc42109714b558 */
+/* gtstub: sha256 of the text above: dec3bf8b7c48137f96c5ebcff35db9398ebb0e0592ae7e9c90607804d3edc4eb */

@@ -164,9 +164,8 @@ static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, geofac_n2s), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "C2E2CO", .fixed = GTS_SIZE, .size = 4})},
     {GTS_MEMBER(arguments, owner_mask), .dtype = GTS_BOOL, GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1})},
-    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, cfl_w_limit)},
-    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_MEMBER(arguments, cfl_w_limit), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_NAMED(skip_compute_predictor_vertical_advection), .kind = GTS_STATIC, .dtype = GTS_BOOL,
      .value = &(const bool){true}},
     {GTS_NAMED(nflatlev), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
@@ -331,4 +330,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dd9899fdd4a6ff1d3b0ebbcad3b203470b41f725f3e5fc216b5f2177791bd6fc */
+/* gtstub: sha256 of the text above: aa9737800d238db7b064e5faa1692837430d414c08b86d623baf35eaa0ca10db */

@@ -105,25 +105,16 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, k4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, k4)},
-    {GTS_MEMBER(arguments, dyn_substeps), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, dyn_substeps)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_fac)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac2), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_fac2)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac3), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_fac3)},
-    {GTS_MEMBER(arguments, hdiff_smag_fac4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_fac4)},
-    {GTS_MEMBER(arguments, hdiff_smag_z), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_z)},
-    {GTS_MEMBER(arguments, hdiff_smag_z2), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_z2)},
-    {GTS_MEMBER(arguments, hdiff_smag_z3), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_z3)},
-    {GTS_MEMBER(arguments, hdiff_smag_z4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_smag_z4)},
+    {GTS_MEMBER(arguments, k4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, dyn_substeps), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_fac), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_fac2), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_fac3), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_fac4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_z), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_z2), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_z3), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_smag_z4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_MEMBER(arguments, vect_a), .dtype = GTS_FLOAT64, GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
     {GTS_MEMBER(arguments, diff_multfac_vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
@@ -260,4 +251,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: db3f0c82f1d643aa4941e37fa6a55bdcc1c71d5fb4be8f1e6d43bb59037104c3 */
+/* gtstub: sha256 of the text above: a4492a13fd5a1c129b4a4be46b16c502011cd1e8eb7760b998760f95c962dc47 */

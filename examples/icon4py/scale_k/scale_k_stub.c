@@ -83,7 +83,7 @@ static GTS_NOINLINE int fill(gts_program *self)
 
 static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, field), .dtype = GTS_FLOAT64, GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
-    {GTS_MEMBER(arguments, factor), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, factor)},
+    {GTS_MEMBER(arguments, factor), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_MEMBER(arguments, scaled_field), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
@@ -202,4 +202,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 995fc11a3fb980ed698b8a7778719b63abe803ff30e1fef885c4cbaf44d4b0d2 */
+/* gtstub: sha256 of the text above: 78ad18ceecc2448d59e92da093c630e33fb4ebfca02190e5a6ca152950c038c8 */

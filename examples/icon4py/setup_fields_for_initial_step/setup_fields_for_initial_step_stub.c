@@ -61,9 +61,8 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_MEMBER(arguments, k4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, k4)},
-    {GTS_MEMBER(arguments, hdiff_efdt_ratio), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, hdiff_efdt_ratio)},
+    {GTS_MEMBER(arguments, k4), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, hdiff_efdt_ratio), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_MEMBER(arguments, diff_multfac_vn), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
     {GTS_MEMBER(arguments, smag_limit), .dtype = GTS_FLOAT64, .written = true,
@@ -185,4 +184,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 90c30060471582a9931adc9e3dbeb52a05cd06fd731d14cd648a3958ca359b1c */
+/* gtstub: sha256 of the text above: ab0c50ea8222987eaf5b9b26a4e3b8fa1d8d8e57a468b9a6f3802a1448a7133f */

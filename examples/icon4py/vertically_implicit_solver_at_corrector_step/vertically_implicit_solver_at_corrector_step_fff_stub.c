@@ -314,7 +314,7 @@ static const gts_contract LEAVES[] = {
     {GTS_NAMED(advection_implicit_weight_parameter), .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
      .value = &(const double){0.75}},
     {GTS_NAMED(lprep_adv), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
-    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_NAMED(is_iau_active), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
     {GTS_NAMED(rayleigh_type), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
     {GTS_NAMED(at_first_substep), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
@@ -513,4 +513,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 412d26f9cb86c12fe4b673d193fef1f6a4cd97412aa146884329e5fde95027f5 */
+/* gtstub: sha256 of the text above: e455007dba2c579d37ab1258a682972f45a148c5f3c52aed464bc33d207e639d */

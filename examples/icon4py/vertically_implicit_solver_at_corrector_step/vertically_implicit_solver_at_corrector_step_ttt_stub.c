@@ -336,11 +336,9 @@ static const gts_contract LEAVES[] = {
     {GTS_NAMED(advection_implicit_weight_parameter), .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
      .value = &(const double){0.75}},
     {GTS_NAMED(lprep_adv), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){true}},
-    {GTS_MEMBER(arguments, r_nsubsteps), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, r_nsubsteps)},
-    {GTS_MEMBER(arguments, ndyn_substeps_var), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
-     .slot = offsetof(struct slots, ndyn_substeps_var)},
-    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_MEMBER(arguments, r_nsubsteps), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, ndyn_substeps_var), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_NAMED(is_iau_active), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
     {GTS_NAMED(rayleigh_type), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
     {GTS_NAMED(at_first_substep), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){true}},
@@ -539,4 +537,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8eefadfe1119c1d4059100916191f9faf789f9407fabfc5d89579d587e0b5f21 */
+/* gtstub: sha256 of the text above: f63d0eb2a3fe2fc2943f3364ee5e28431f3a51a0a84ea56e275d433a4e7999a0 */

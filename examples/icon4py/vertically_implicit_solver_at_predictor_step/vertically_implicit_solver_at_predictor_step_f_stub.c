@@ -328,7 +328,7 @@ static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, wgtfacq_c), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START, GTS_USED(0, 17)},
               {.dim = "K", .slots = GTS_START | GTS_STRIDE, GTS_USED(7, 9)})},
-    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, dtime)},
+    {GTS_MEMBER(arguments, dtime), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_NAMED(is_iau_active), .kind = GTS_STATIC, .dtype = GTS_BOOL, .value = &(const bool){false}},
     {GTS_NAMED(rayleigh_type), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){2}},
     {GTS_NAMED(divdamp_type), .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){3}},
@@ -528,4 +528,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b990142be9220d396b4320dca80dd8c6ac81fb7596326a580c07dc304ab19b6e */
+/* gtstub: sha256 of the text above: 398992024d94b171a2ad88b86b2dcf484a1a5a3e0bbf3b9f51ce6ff65dc56a4e */

@@ -649,6 +649,13 @@ class CallPlan:
         others = Metric | Members | Solution
         return tuple(slot for slot in self.values if not isinstance(slot.source, others) and slot.source.leaf is leaf)
 
+    def slot_named(self, leaf: Leaf) -> str | None:
+        """The name of the slot that has the value of an argument, or the address of an array; None if there is none."""
+        if not isinstance(leaf, FieldLeaf):
+            return leaf.name
+        of_data = (slot.name for slot in self.values if isinstance(slot.source, Data) and slot.source.leaf is leaf)
+        return next(of_data, None)
+
     @property
     def solved(self) -> tuple[Slot, ...]:
         """The symbols that are solutions, in the order in which they are computed."""

@@ -84,25 +84,28 @@ typedef struct gts_contract {
     const char *codomain; /**< of a connectivity: the dimension that its elements are indices of */
     size_t member;        /**< of an array or a scalar: its offset in `struct <name>_args`, in bytes */
     bool is_parallel;     /**< of a callback: several threads may call it at the same time */
-    size_t slot;          /**< of a scalar or a callback: its offset among the slots, in bytes */
+    size_t slot; /**< its offset among the slots, in bytes; GTS_NO_SLOT for an array that the SDFG does not take */
     union {
         const gts_axis *axes; /**< [rank], of a field */
         const void *value;    /**< of GTS_STATIC: the element of `dtype` that was compiled in */
     };
 } gts_contract;
 
+/** For gts_contract.slot. */
+#define GTS_NO_SLOT SIZE_MAX
+
 /** The members of a contract that name a static argument. */
 #define GTS_NAMED(leaf) .name = #leaf, .path = #leaf
 
-/** The members of a contract that name the argument `leaf` of a struct of arguments; an array is on the CPU. */
-#define GTS_MEMBER(type, leaf) .name = #leaf, .path = #leaf, .member = offsetof(type, leaf), .device = GTS_CPU
+/** The members of a contract that name an argument and the slot that has its name; an array is on the CPU. */
+#define GTS_MEMBER(type, leaf) GTS_MEMBER_ON(GTS_CPU, type, leaf, #leaf)
 
 /** The same for an argument whose user writes `text`. */
-#define GTS_MEMBER_AT(type, leaf, text) .name = #leaf, .path = text, .member = offsetof(type, leaf), .device = GTS_CPU
+#define GTS_MEMBER_AT(type, leaf, text) GTS_MEMBER_ON(GTS_CPU, type, leaf, text)
 
 /** The same for an array on a GPU. */
 #define GTS_MEMBER_ON(where, type, leaf, text)                                                                         \
-    .name = #leaf, .path = text, .member = offsetof(type, leaf), .device = where
+    .name = #leaf, .path = text, .member = offsetof(type, leaf), .slot = offsetof(struct slots, leaf), .device = where
 
 /** The members of a contract that describe the axes of a field. */
 #define GTS_AXES(...)                                                                                                  \

@@ -77,12 +77,12 @@ static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, y), .dtype = GTS_FLOAT32,
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_SIZE},
               {.dim = "K", .fixed = GTS_START, .start = 0, .slots = GTS_STRIDE | GTS_SIZE})},
-    {GTS_MEMBER(arguments, a), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, a)},
-    {GTS_MEMBER(arguments, now), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, now)},
-    {GTS_MEMBER(arguments, see), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, see)},
-    {GTS_MEMBER(arguments, weigh), .kind = GTS_CALLBACK, .is_parallel = true, .slot = offsetof(struct slots, weigh)},
-    {GTS_MEMBER(arguments, smooth), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, smooth)},
-    {GTS_MEMBER(arguments, split), .kind = GTS_CALLBACK, .slot = offsetof(struct slots, split)},
+    {GTS_MEMBER(arguments, a), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
+    {GTS_MEMBER(arguments, now), .kind = GTS_CALLBACK},
+    {GTS_MEMBER(arguments, see), .kind = GTS_CALLBACK},
+    {GTS_MEMBER(arguments, weigh), .is_parallel = true, .kind = GTS_CALLBACK},
+    {GTS_MEMBER(arguments, smooth), .kind = GTS_CALLBACK},
+    {GTS_MEMBER(arguments, split), .kind = GTS_CALLBACK},
 };
 
 static const char *const PARAMETERS[] = {"x", "y", "a", "now", "see", "weigh", "smooth", "split"};
@@ -328,4 +328,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 446a4bacc41097dc280c65b9688656e513eac311b201390b221fb9459d0124ad */
+/* gtstub: sha256 of the text above: 3818ab37609c5323eb69c6398dbe6eb40a67cd89afb00fe270ba98d2e37b2eb3 */

@@ -50,7 +50,7 @@ static GTS_NOINLINE int fill(gts_program *self)
 static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, x), .dtype = GTS_FLOAT64,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_MEMBER(arguments, factor), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .slot = offsetof(struct slots, factor)},
+    {GTS_MEMBER(arguments, factor), .kind = GTS_SCALAR, .dtype = GTS_FLOAT64},
     {GTS_MEMBER(arguments, out), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
 };
@@ -168,4 +168,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 27c76999479fbd1ec7a16268a4c46259c1fdec28a3236c834512864d23e8486e */
+/* gtstub: sha256 of the text above: b8b83951c59c1bc7016754a7a7f7b24797ff87e265b435bf6a289dd158b4bf08 */

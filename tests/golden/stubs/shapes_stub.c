@@ -104,7 +104,7 @@ static const gts_contract LEAVES[] = {
     {GTS_MEMBER(arguments, g), .dtype = GTS_FLOAT64, .written = true,
      GTS_AXES({.dim = "K", .fixed = GTS_START, .start = 0, .slots = GTS_SIZE | GTS_STRIDE},
               {.dim = "Cell", .fixed = GTS_LAYOUT, .start = 0, .size = 2, .stride = 1})},
-    {GTS_MEMBER(arguments, M), .kind = GTS_SCALAR, .dtype = GTS_INT32, .slot = offsetof(struct slots, M)},
+    {GTS_MEMBER(arguments, M), .kind = GTS_SCALAR, .dtype = GTS_INT32},
 };
 
 static const char *const PARAMETERS[] = {"a", "edges", "twice", "table", "odd", "wide", "f", "g", "M"};
@@ -228,4 +228,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c2cd0f0ae6f106a3366802291a2ab70170938ee1fb70e9328d3e724948c9b72e */
+/* gtstub: sha256 of the text above: 2d93d9b3813ade901ee98897b25c162d4792ce8b179b33a73df3cc98916c2f81 */
