@@ -90,7 +90,7 @@ static int check_new(gts_program *self, uint32_t index, const gts_array *array)
     gts_forget_table(leaf, self->current_index);
     const gts_axis *const rows = &stub->leaves[index].axes[0];
     const gts_table_use use = {rows->lowest, rows->highest, UINT64_MAX};
-    gts_samples_take(array, rows->used && !leaf->is_followed ? use : GTS_WHOLE_TABLE,
+    gts_samples_take(array, rows->used && !stub->leaves[index].is_followed ? use : GTS_WHOLE_TABLE,
                      gts_samples_of(stub, index, self->slots));
     return gts_shift_table(self, index);
 }

@@ -232,7 +232,7 @@ static void use_more(gts_program *self, uint32_t index, gts_table_use use)
     gts_leaf *const leaf = &self->leaf[index];
     gts_table *const known = gts_table_of(leaf);
     const gts_axis *const rows = &self->stub->leaves[index].axes[0];
-    if (leaf->is_followed)
+    if (self->host == NULL && self->stub->leaves[index].is_followed)
         use = (gts_table_use){0, leaf->current->array.shape[0] - 1, UINT64_MAX};
     else if (rows->used)
         use = (gts_table_use){gts_min(use.first, rows->lowest), gts_max(use.last, rows->highest), UINT64_MAX};
@@ -257,21 +257,6 @@ static void use_more(gts_program *self, uint32_t index, gts_table_use use)
         self->other.knows_args = self->other.knows_fortran = false;
 }
 
-/* Has all rows of a host's table count as used, because elements of another table are its rows. */
-static void follow_rows(gts_program *self, uint32_t index)
-{
-    gts_leaf *const leaf = &self->leaf[index];
-    const gts_array *const table = &leaf->current->array;
-    if (self->host != NULL || leaf->is_followed || table->device != GTS_CPU || table->shape[0] == 0)
-        return;
-    leaf->is_followed = true;
-    gts_table *const other = &leaf->table[gts_table_of(leaf) == &leaf->table[0]];
-    other->is_new = true;
-    other->is_checked = false;
-    self->other.knows_args = self->other.knows_fortran = false;
-    use_more(self, index, GTS_WHOLE_TABLE);
-}
-
 int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last, int64_t least,
                            int64_t most)
 {
@@ -285,8 +270,6 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
         return gts_refuse_indices(self, &self->stub->leaves[follow->table], 0, table, first, last);
     if (first > last)
         return 0;
-    if (follow->leaf != GTS_TEMPORARY && follow->axis == 0 && self->stub->leaves[follow->leaf].kind == GTS_CONNECTIVITY)
-        follow_rows(self, follow->leaf);
     gts_table *const known = gts_table_of(leaf);
     if (known->is_new || !gts_is_used(known, follow, first, last))
         use_more(self, follow->table, use);

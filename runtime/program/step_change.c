@@ -5,13 +5,6 @@
 #include "base/section.h"
 #include "program/private.h"
 
-/* Begins a change of a step by C or Fortran. */
-static int begin(gts_step_tree *self, gts_step *step)
-{
-    const int status = gts_step_tree_begin(self, &step, 1, NULL);
-    return status == 0 && step->host != NULL ? gts_step_check_access(step) : status;
-}
-
 static gts_bound_call *call_at(const gts_place *place)
 {
     return gts_position_of(place)->call;
@@ -88,7 +81,7 @@ int gts_place_set(const gts_step_tree *self, gts_place *place, const gts_scalar 
 int gts_step_set_scalars(gts_step *step, const gts_scalar *scalars, size_t count)
 {
     gts_step_tree tree;
-    int status = begin(&tree, step);
+    int status = gts_step_tree_begin(&tree, &step, 1, NULL);
     if (status == 0)
         status = gts_step_tree_check_names(&tree, scalars, count);
     for (size_t i = 0; i < tree.place_count && status == 0; ++i) {
@@ -440,7 +433,7 @@ static int swap_at(gts_step *step, const void *a, const void *b, const size_t *s
 {
     void *const data[] = {(void *)(uintptr_t)a, (void *)(uintptr_t)b}; /* they become addresses of arrays */
     gts_step_tree all;
-    int status = begin(&all, step);
+    int status = gts_step_tree_begin(&all, &step, 1, NULL);
     if (status == 0)
         status = gts_step_tree_hold(&all);
     if (status == 0)
@@ -470,7 +463,7 @@ int gts_step_swap_arrays(gts_step *self, const gts_array *a, const gts_array *b)
     gts_find_memory(&arrays[0].array, &arrays[0].low, &arrays[0].high);
     gts_find_memory(&arrays[1].array, &arrays[1].low, &arrays[1].high);
     gts_step_tree all;
-    int status = begin(&all, self);
+    int status = gts_step_tree_begin(&all, &self, 1, NULL);
     if (status == 0)
         status = gts_step_tree_hold(&all);
     if (status == 0)

@@ -111,8 +111,11 @@ int gts_step_tree_begin(gts_step_tree *self, gts_step *const *steps, size_t coun
     self->step_count = self->place_count = self->begun = 0;
     self->wait = wait;
     int status = 0;
-    for (size_t i = 0; i < count && status == 0; ++i)
+    for (size_t i = 0; i < count && status == 0; ++i) {
         status = add_step(self, steps[i]);
+        if (status == 0 && wait == NULL && steps[i]->host != NULL) /* C and Fortran: what a step borrows may be gone */
+            status = gts_step_check_access(steps[i]);
+    }
     for (size_t i = 0; i < self->step_count; ++i) {
         const gts_step *const outer = self->steps[i];
         for (size_t position = 0; position < outer->count && status == 0; ++position) {

@@ -358,9 +358,17 @@ CHAINED_GATHER_SDFG = dataclasses.replace(
     name="chained_gather",
     library="libchained_gather.so",
     bounds=Bounds(
-        known=2,
+        known=3,
         claims=(
-            Claim((), (), (follow("gt_conn_E2V", "checked - 1", "x"), follow("gt_conn_always", "9", "gt_conn_E2V"))),
+            Claim(
+                (),
+                (),
+                (
+                    follow("gt_conn_E2V", "checked - 1", "x"),
+                    follow("gt_conn_always", "9", "x"),
+                    follow("gt_conn_always", "9", "gt_conn_E2V"),
+                ),
+            ),
         ),
         unknown=(),
     ),

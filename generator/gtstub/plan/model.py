@@ -556,6 +556,10 @@ class CallPlan:
         tables = (table for each in self.bounds for table in each.tables)
         return (*self.constant_tables, *(table for table in tables if table not in self.constant_tables))
 
+    def is_followed(self, leaf: FieldLeaf) -> bool:
+        """Whether an array is a table whose rows are elements of another one."""
+        return leaf.is_connectivity and any(each.leaf is leaf and not each.follow.axis for each in self.followed_tables)
+
     @property
     def constant_tables(self) -> tuple[FollowedTable, ...]:
         """The tables of which all calls use the same rows."""

@@ -74,7 +74,6 @@ typedef struct gts_leaf {
     int64_t origin[GTS_MAX_RANK]; /**< set by gts_set_origin() */
     int64_t index_base;           /**< set by gts_set_index_base(), or GTS_NO_INDEX_BASE */
     bool is_base_known;           /**< the base is certain, or was doubted on stderr already */
-    bool is_followed;             /**< elements of another table are its rows, so that all of them count as used */
     gts_table table[2];           /**< of a connectivity */
     uint8_t table_of[2];          /**< the index in `table` for each element of `remembered`; both may have the same */
 } gts_leaf;

@@ -81,6 +81,7 @@ typedef struct gts_contract {
     int32_t rank;         /**< of a field: number of axes */
     bool written;         /**< the SDFG writes it */
     bool has_skip_values; /**< of a connectivity: -1 stands for no neighbor */
+    bool is_followed;     /**< of a connectivity: elements of another one are its rows, so all of them count as used */
     const char *codomain; /**< of a connectivity: the dimension that its elements are indices of */
     size_t member;        /**< of an array or a scalar: its offset in `struct <name>_args`, in bytes */
     bool is_parallel;     /**< of a callback: several threads may call it at the same time */

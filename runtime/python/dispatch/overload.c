@@ -123,8 +123,10 @@ static PyObject *call_with_callbacks(const gts_py_overload *self, PyObject *cons
 {
     PyObject *returned = self->has_owners ? gts_py_call_for_owners(self->program, argv, owners)
                                           : gts_py_call_in_order(self->program, argv);
-    if (returned != NULL && check_changed(self, args) != 0)
+    if (returned != NULL && check_changed(self, args) != 0) {
+        self->program->refused = false; /* that of an earlier call: this one has run */
         Py_CLEAR(returned);
+    }
     return returned;
 }
 
