@@ -244,14 +244,13 @@ int gts_step_do_timed(const gts_step *self, size_t *position, gts_step_act act)
 {
     int status = 0;
     const uint64_t step_begin = gts_ticks();
-    uint64_t begin = step_begin;
     for (*position = 0; *position < self->count; ++*position) {
+        const uint64_t begin = gts_ticks(); /* not the end of the action before: observers have worked since */
         status = act(&self->positions[*position]);
         if (status != 0)
             break;
         const uint64_t end = gts_ticks();
         GTS_OBSERVE(time_action, self, *position, begin, end);
-        begin = end;
     }
     gts_observe_span("step", self->name, step_begin);
     return status;

@@ -35,7 +35,8 @@ static int prepare_leaves(gts_py_program *self)
         const gts_contract *const contract = &stub->leaves[i];
         gts_py_leaf *const leaf = &self->leaf[i];
         leaf->contract = contract;
-        leaf->argument = gts_py_argument_of(self, contract->path, contract->dtype, contract->device);
+        const gts_device device = contract->kind == GTS_ZERO_DIM_FIELD ? stub->device : contract->device;
+        leaf->argument = gts_py_argument_of(self, contract->path, contract->dtype, device);
         leaf->argument.is_plain = contract->rank > 0 && strcmp(contract->axes[0].dim, "axis_0") == 0;
         if (gts_is_array(contract->kind) && contract->device != GTS_CPU)
             self->on_cpu = self->may_keep_gil = false;

@@ -484,6 +484,23 @@ def test_a_scalar_that_was_compiled_in(model: Model) -> None:
     )
 
 
+def test_two_builds_of_one_program(model: Model, tmp_path: Path) -> None:
+    program = gtstub.compile(
+        small.static_arguments,
+        static_args={"exponent": [2, 3], "weights": [(2.0, 1.0)], "flag": [True]},
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+    )
+    with gtstub.capture() as step:
+        for exponent in (2, 3):
+            program(field(model.line, I), exponent=exponent, weights=(2.0, 1.0), flag=True, out=field(model.history, I))
+    folder = gtstub.Granule("g", steps={"s": gtstub.Step([*step])}).export(tmp_path / "g")
+    text = (folder / "g_granule.c").read_text(encoding="utf-8")
+    assert "{.index = PROGRAM_static_arguments, " in text
+    assert "{.index = PROGRAM_static_arguments_2, " in text
+    assert (folder / "programs" / "static_arguments_2").is_dir()
+
+
 def test_names(model: Model) -> None:
     assert "The name of argument 'class'" in refusal({"s": model.first}, arguments={"class": model.u})
     assert "Step 'open' of granule 'g' needs another name" in refusal({"open": model.first})

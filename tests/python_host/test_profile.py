@@ -7,6 +7,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -330,6 +331,12 @@ def test_processes_that_share_the_variable_have_reports_of_their_own(bound: Boun
 
 
 SLURM = {"SLURM_NTASKS": "4", "SLURM_PROCID": "2"}
+
+
+def test_report_of_the_process_outlives_a_profile_around_the_first_load(bound: Bound, tmp_path: Path) -> None:
+    text = f"import gtstub\nwith gtstub.profile():\n{textwrap.indent(SCRIPT.strip(), '    ')}\nprogram(**arguments)\n"
+    script(bound, text, tmp_path / "report.json")
+    assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 4)}
 
 
 @pytest.mark.parametrize(

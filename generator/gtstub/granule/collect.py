@@ -344,7 +344,7 @@ class _Collector:
         if plan.workspaces:
             raise place.refusal("it needs memory that its host lends (set_workspace), which a granule does not have")
         folders = {made.folder for made, _ in self._programs.values()}
-        same = (f"{program.name}-{number}" for number in range(2, 10_000))
+        same = (f"{program.name}_{number}" for number in range(2, 10_000))
         folder = next(each for each in (program.name, *same) if f"programs/{each}" not in folders)
         made = GranuleProgram(program.name, f"programs/{folder}", program.program_digest, program.sdfg_digest)
         return made, plan

@@ -137,6 +137,7 @@ def members(name: str, value: Any) -> Iterator[Member]:
     if is_a(mapping, dict) and (foreign := set(_foreign_names(kind))):
         own = [each for each in dict.__iter__(mapping) if type(each) is str and each not in foreign]
         yield from variables(f"{name}.".removeprefix("."), mapping, own)
+        yield f"{name}.", None, functools.partial(_remove_others, mapping, {*own, *foreign})
     else:
         yield f"{name}.", mapping, put_back
     yield from _slots(name, value)
@@ -188,6 +189,11 @@ def _put_back_attributes(value: Any, kind: type, mapping: Any) -> None:
         vars(object)["__class__"].__set__(value, kind)
     if type(mapping) is dict and attributes(value) is not mapping:
         object.__setattr__(value, "__dict__", mapping)
+
+
+def _remove_others(mapping: dict[Any, Any], kept: set[str]) -> None:
+    for name in [each for each in dict.__iter__(mapping) if type(each) is str and each not in kept]:
+        dict.__delitem__(mapping, name)
 
 
 class _Referent:

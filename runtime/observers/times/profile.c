@@ -172,7 +172,7 @@ static void set_running(gts_profile *profile)
     __atomic_store_n(&gts_innermost_profile, profile == NULL ? 0 : profile->number, __ATOMIC_RELAXED);
 }
 
-gts_profile *gts_profile_begin(void)
+static gts_profile *begin(void)
 {
     static uint64_t last_number;
     gts_profile *const profile = calloc(1, sizeof *profile);
@@ -189,6 +189,12 @@ gts_profile *gts_profile_begin(void)
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&lock);
     return profile;
+}
+
+gts_profile *gts_profile_begin(void)
+{
+    gts_start_observers(); /* the profile of the process, if there is one, is around all others */
+    return begin();
 }
 
 /* Waits for the call of a program that is running. A refused one, which has not ended, is forgotten. */
@@ -269,7 +275,7 @@ static void write_report(void)
 void gts_profile_read_environment(void)
 {
     whole_process.path = gts_own_path(getenv("GTSTUB_PROFILE"));
-    whole_process.profile = whole_process.path == NULL ? NULL : gts_profile_begin();
+    whole_process.profile = whole_process.path == NULL ? NULL : begin();
     if (whole_process.profile != NULL)
         (void)atexit(write_report);
 }

@@ -237,7 +237,7 @@ def _copy_block(state: Dataflow, scope: Scope, edge: Edge, source: str, destinat
     """Notes how many elements a copy has if DaCe makes it with memcpy."""
     read, written = state.read(edge), state.write(edge)
     location, target = (scope.containers.get(name) for name in (source, destination))
-    if location is None or target is None or location.is_local or target.is_local:
+    if location is None or target is None or location.is_local or target.is_local or read is written is None:
         return
     if {source, destination} & _only_in_maps(state):
         return
