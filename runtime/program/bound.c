@@ -144,6 +144,8 @@ gts_bound_call *gts_bound_take(gts_program *program)
             memcpy(member, &(const gts_function){call_back}, sizeof(gts_function));
         else if (contract->kind != GTS_STATIC)
             memcpy(member, (const char *)program->slots + contract->slot, gts_dtype_size(contract->dtype));
+        if (contract->kind == GTS_ZERO_DIM_FIELD && call->fields == NULL)
+            call->fields = gts_new(call->stub->leaf_count, sizeof *call->fields);
     }
     take_slots(call);
     return call;
@@ -179,6 +181,7 @@ void gts_unbind(gts_bound_call **call)
     (void)pthread_mutex_unlock(&lock);
     release_tables(self);
     free(self->held);
+    free(self->fields);
     free(self->args);
     free(self);
 }
@@ -322,18 +325,6 @@ int gts_start(gts_bound_call *call)
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
 
-GTS_LOCK(changes)
-
-void gts_lock_changes(void)
-{
-    (void)pthread_mutex_lock(&changes);
-}
-
-void gts_unlock_changes(void)
-{
-    (void)pthread_mutex_unlock(&changes);
-}
-
 static int enter(void *program)
 {
     return gts_enter_open(program);
@@ -342,7 +333,8 @@ static int enter(void *program)
 /* Not in the child of a fork, where no call is running. */
 bool gts_bound_enter(gts_program *program, gts_waiting wait)
 {
-    return program != NULL && (gts_try_enter(program) || (wait == NULL ? enter(program) : wait(enter, program)) == 0);
+    return program != NULL &&
+           (gts_try_enter(program) || (wait == NULL ? enter(program) : wait(NULL, enter, program)) == 0);
 }
 
 void gts_find_memory(const gts_array *array, uintptr_t *low, uintptr_t *high)
@@ -367,12 +359,16 @@ void gts_bound_replace(gts_bound_call *call, gts_bound_call *by, gts_waiting wai
     memcpy(call->args, by->args, call->stub->args_size);
     call->tables = by->tables;
     by->tables = tables;
+    for (size_t i = 0; call->held != NULL && i < call->held->count; ++i) {
+        gts_held_array *const each = &call->held->array[i];
+        if (each->by == NULL)
+            continue;
+        each->array->data = each->to; /* as in `args`, but not yet in `fields` */
+        each->array->readonly = each->by->array.readonly;
+        measure(each);
+    }
     if (is_entered)
         gts_leave(call->program);
-    for (size_t i = 0; call->held != NULL && i < call->held->count; ++i) {
-        if (call->held->array[i].by != NULL)
-            measure(&call->held->array[i]);
-    }
 }
 
 int64_t gts_bound_find(const gts_stub *stub, const char *argument)
@@ -473,20 +469,14 @@ int gts_set_scalars(gts_bound_call *call, const gts_scalar *scalars, size_t coun
             return gts_error_set(&program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
                                  call->stub->name, scalars[i].argument);
     }
-    gts_lock_changes();
-    const bool is_changing = call->is_changing;
-    call->is_changing = true;
-    gts_unlock_changes();
-    if (is_changing)
+    if (__atomic_exchange_n(&call->is_changing, true, __ATOMIC_ACQUIRE))
         return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR,
                                   "has a bound call that is being changed, in another thread or in a step.");
     gts_bound_call *changed;
     const int status = gts_bound_change(call, gts_bound_change_scalars, &(const gts_scalars){scalars, count}, &changed);
     if (status > 0)
         gts_bound_replace(call, changed, NULL);
-    gts_lock_changes();
-    call->is_changing = false;
-    gts_unlock_changes();
+    __atomic_store_n(&call->is_changing, false, __ATOMIC_RELEASE);
     gts_unbind(&changed);
     return status < 0 ? -1 : 0;
 }
@@ -508,15 +498,16 @@ int gts_bound_hold(gts_bound_call *call)
     gts_held *const held = gts_new(1, sizeof *held + stub->leaf_count * sizeof *held->array);
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const contract = &stub->leaves[i];
-        if (!gts_is_array(contract->kind))
+        const bool is_array = gts_is_array(contract->kind);
+        if (!is_array && (call->fields == NULL || call->fields[i].data == NULL))
             continue;
         gts_held_array *const each = &held->array[held->count++];
         *each = (gts_held_array){
-            .array = (gts_array *)((char *)call->args + contract->member),
+            .array = is_array ? (gts_array *)((char *)call->args + contract->member) : &call->fields[i],
             .index = i,
-            .is_patched = contract->kind == GTS_FIELD && contract->device == GTS_CPU,
+            .is_patched = !is_array || (contract->kind == GTS_FIELD && contract->device == GTS_CPU),
             .written = contract->written,
-            .slot = contract->slot,
+            .slot = is_array ? contract->slot : GTS_NO_SLOT, /* the slot has the value, which each start reads */
         };
         measure(each);
     }

@@ -37,7 +37,8 @@ struct gts_bound_call {
     void *args;                /* the `struct <name>_args` */
     gts_table_copy **tables;   /* [stub->leaf_count], those that the slots contain; NULL if there is none */
     gts_bound_call *next;      /* of the same program */
-    gts_held *held;            /* the arrays of `args`, which gts_bound_hold() finds; NULL before */
+    gts_held *held;            /* the arrays of `args` and `fields`, which gts_bound_hold() finds; NULL before */
+    gts_array *fields;         /* [stub->leaf_count], those without axes, of a host with its own objects; or NULL */
     bool is_changing;          /* it is being changed, by itself or in a step */
 };
 
@@ -63,7 +64,10 @@ GTS_EXPORT void gts_binding_end(gts_binding *);
 
 /* ---- Bound calls ----------------------------------------------------------------------------------------------- */
 
-/* Binds a call with the arguments that a program of a host with its own objects has now. The program is entered. */
+/*
+ * Binds a call with the arguments that a program of a host with its own objects has now. The program is entered. The host
+ * may write what it knows of `fields`.
+ */
 GTS_EXPORT gts_bound_call *gts_bound_take(gts_program *);
 
 /* Forgets the objects of a program's host, because the arguments of another one replace arrays and slots. */
@@ -280,8 +284,11 @@ typedef struct gts_place {
     gts_bound_call *changed; /* owned: the call with other arguments; NULL if it is not bound again */
 } gts_place;
 
-/* Does something that may wait, which a host does without its own lock (the GIL). */
-typedef int (*gts_waiting)(int (*act)(void *), void *context);
+/*
+ * Does something that may wait for calls of a program, which a host does without its own lock (the GIL). The host may refuse
+ * to wait. If `program` is NULL, it does not.
+ */
+typedef int (*gts_waiting)(gts_program *program, int (*act)(void *), void *context);
 
 /* Some steps and those inside them, outer ones first, and their places: those of each bound call or function once. */
 struct gts_step_tree {
@@ -329,7 +336,6 @@ struct gts_swapped {
     gts_array array;
     uintptr_t low, high; /* its memory */
     bool is_there;       /* something has it */
-    bool fits;           /* it has the layout of the other one */
 };
 
 /* Arrays that are swapped: each even one with the next. */

@@ -109,10 +109,6 @@ gts_bound_call *gts_bound_keep(gts_bound_call *call);
 /* Tells the bound calls of a program that it is being closed. */
 void gts_bound_close(gts_program *self);
 
-/* The lock of `is_changing` of all bound calls and functions: steps that are changed may have them in common. */
-void gts_lock_changes(void);
-void gts_unlock_changes(void);
-
 /* Enters the program of a bound call for a change, so that no start uses the arguments meanwhile; false if none can. */
 bool gts_bound_enter(gts_program *program, gts_waiting wait);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/refuse.h"
 #include "base/section.h"
 #include "program/private.h"
 
@@ -40,15 +41,37 @@ static int bind_again(void *context)
     return gts_bound_change(call_at(self->place), self->change, self->what, &self->place->changed);
 }
 
-static int wait(const gts_step_tree *self, int (*act)(void *), void *context)
+/* Does something with the call of a place that may wait for its program. */
+static int wait(const gts_step_tree *self, const gts_place *place, int (*act)(void *), void *context)
 {
-    return self->wait == NULL ? act(context) : self->wait(act, context);
+    gts_program *const program = gts_bound_program(call_at(place));
+    const int status = program == NULL      ? gts_bound_refuse_closed(call_at(place))
+                       : self->wait == NULL ? act(context)
+                                            : self->wait(program, act, context);
+    return status < 0 ? fail_to_change(place) : 0;
 }
 
 /* Binds the call of a place with other arguments. */
 static int change_call(const gts_step_tree *self, gts_place *place, gts_bound_changer change, const void *what)
 {
-    return wait(self, bind_again, &(binding){place, change, what}) < 0 ? fail_to_change(place) : 0;
+    return wait(self, place, bind_again, &(binding){place, change, what});
+}
+
+static int enter_and_leave(void *program)
+{
+    GTS_TRY(gts_enter_open(program));
+    gts_leave(program);
+    return 0;
+}
+
+/* Refuses a program that cannot be entered to change a call in place, such as one whose callback this is. */
+static int check_entry(const gts_step_tree *self, const gts_place *place)
+{
+    gts_program *const program = gts_bound_program(call_at(place));
+    if (GTS_UNLIKELY(program == NULL) || GTS_UNLIKELY(!gts_try_enter(program)))
+        return wait(self, place, enter_and_leave, program);
+    gts_leave(program);
+    return 0;
 }
 
 /* ---- Scalars --------------------------------------------------------------------------------------------------- */
@@ -222,7 +245,7 @@ static bool is_patched(const gts_swap *swap, const gts_held_array *held)
 {
     const gts_array *const by = &held->by->array;
     return held->is_patched && !(held->written && by->readonly) &&
-           (swap->moves_sections || (held->by->fits && have_same_dims(held->array, by)));
+           (swap->moves_sections || (gts_have_one_layout(held->array, by) && have_same_dims(held->array, by)));
 }
 
 typedef struct moves {
@@ -236,9 +259,14 @@ static int move_arrays(gts_program *program, void *args, const void *what)
     const moves *const self = what;
     for (size_t i = 0; i < self->held->count; ++i) {
         const gts_held_array *const each = &self->held->array[i];
-        if (each->by == NULL)
+        const gts_contract *const contract = &program->stub->leaves[each->index];
+        if (each->by == NULL || (!gts_is_array(contract->kind) && is_patched(self->swap, each)))
             continue;
-        gts_array *const array = (gts_array *)((char *)args + program->stub->leaves[each->index].member);
+        if (!gts_is_array(contract->kind))
+            return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
+                              "has no axes: it is swapped only with an array of its type without axes, which may be "
+                              "written if the program writes it.");
+        gts_array *const array = (gts_array *)((char *)args + contract->member);
         if (!self->swap->moves_sections) /* it may have another layout */
             *array = each->by->array;
         array->data = each->to;
@@ -250,13 +278,16 @@ static int move_arrays(gts_program *program, void *args, const void *what)
 static int check_place(const gts_step_tree *self, gts_place *place, const gts_swap *swap)
 {
     gts_held *const held = place->held;
-    bool is_patch = true;
+    bool moves_any = false, is_patch = true;
     for (size_t i = 0; held != NULL && i < held->count; ++i) {
         gts_held_array *const each = &held->array[i];
         GTS_TRY(check_array(place, swap, each));
-        is_patch = is_patch && (each->by == NULL || call_at(place) == NULL || is_patched(swap, each));
+        moves_any |= each->by != NULL;
+        is_patch = is_patch && (each->by == NULL || is_patched(swap, each));
     }
-    return is_patch ? 0 : change_call(self, place, move_arrays, &(const moves){swap, held});
+    if (!moves_any || call_at(place) == NULL)
+        return 0;
+    return is_patch ? check_entry(self, place) : change_call(self, place, move_arrays, &(const moves){swap, held});
 }
 
 /* Gives a place the other arrays. */
@@ -278,6 +309,7 @@ static void move_place(const gts_step_tree *self, const gts_place *place)
         each->high += distance;
         if (at->call == NULL && !gts_is_address(each->array)) { /* it may have another layout */
             *each->array = each->by->array;
+            memset(each->array->dims, 0, sizeof each->array->dims); /* whose texts may not live as long */
             gts_find_memory(each->array, &each->low, &each->high);
         }
         each->array->data = each->to;
@@ -305,10 +337,6 @@ int gts_step_tree_hold(const gts_step_tree *self)
 
 int gts_step_tree_swap(gts_step_tree *self, const gts_swap *swap)
 {
-    for (size_t i = 0; i < swap->count; i += 2)
-        swap->arrays[i].fits = swap->arrays[i + 1].fits = swap->moves_sections ||
-                                                          gts_have_one_layout(&swap->arrays[i].array,
-                                                                              &swap->arrays[i + 1].array);
     for (size_t i = 0; i < self->place_count; ++i)
         GTS_TRY(check_place(self, &self->places[i], swap));
     for (size_t i = 0; i < swap->count && !swap->moves_sections; ++i) {

@@ -55,15 +55,11 @@ static bool *is_changing(const gts_place *place)
 
 static int begin_changes(gts_step_tree *self)
 {
-    gts_lock_changes();
     for (; self->begun < self->place_count; ++self->begun) {
         bool *const is_begun = is_changing(&self->places[self->begun]);
-        if (is_begun != NULL && *is_begun)
+        if (is_begun != NULL && __atomic_exchange_n(is_begun, true, __ATOMIC_ACQUIRE))
             break;
-        if (is_begun != NULL)
-            *is_begun = true;
     }
-    gts_unlock_changes();
     if (self->begun == self->place_count)
         return 0;
     const gts_place *const place = &self->places[self->begun];
@@ -76,15 +72,13 @@ static int begin_changes(gts_step_tree *self)
 
 static void end_changes(const gts_step_tree *self)
 {
-    gts_lock_changes();
     for (size_t i = 0; i < self->begun; ++i) {
         const gts_place *const place = &self->places[i];
         for (size_t array = 0; place->held != NULL && array < place->held->count; ++array)
             place->held->array[array].by = NULL;
         if (is_changing(place) != NULL)
-            *is_changing(place) = false;
+            __atomic_store_n(is_changing(place), false, __ATOMIC_RELEASE);
     }
-    gts_unlock_changes();
 }
 
 /* ---- Beginning and ending -------------------------------------------------------------------------------------- */

@@ -86,6 +86,13 @@ static int wait_in_turn(const gts_py_program *self)
     return wait_to_enter(self->program);
 }
 
+int gts_py_await(const gts_py_program *self)
+{
+    GTS_TRY(wait_in_turn(self));
+    gts_leave(self->program);
+    return 0;
+}
+
 int gts_py_captures;
 Py_ssize_t gts_py_elsewhere;
 __thread bool gts_py_is_in_action;

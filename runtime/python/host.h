@@ -108,6 +108,11 @@ extern Py_ssize_t gts_py_elsewhere; /* calls until now of threads that captured 
 extern __thread bool gts_py_is_in_action; /* this thread runs a function of a step that it captures */
 /* gts_py_enter() while another call may be running. */
 GTS_COLD int gts_py_enter_slowly(gts_py_program *);
+/*
+ * Waits until the program can be entered, or refuses: code of its own arguments must not wait for it. -1 after an exception,
+ * or with the program's error.
+ */
+int gts_py_await(const gts_py_program *);
 /* Releases what gts_py_hold() has kept. */
 GTS_COLD void gts_py_release_held(gts_py_program *);
 /* Refuses what waits for the calls of all programs while this thread is in one, or in its callback. */

@@ -18,7 +18,8 @@ from gtstub import _host
 from gtstub.signature.model import Axis
 from gtstub.toolchain.compiler import Toolchain
 from tests.python_host.test_shapes import arrays
-from tests.support.hosting import EDGES, EK, LEVELS, Bound, PublicField, edge_field, good_arguments, run_script
+from tests.support.handed_over import CError, CStep
+from tests.support.hosting import EDGES, EK, LEVELS, Bound, PublicField, domain, edge_field, good_arguments, run_script
 from tests.support.signatures import SHAPES_PROGRAM, SHAPES_SDFG, K, field, program, sdfg, symbol
 from tests.support.signatures import array as array_argument
 
@@ -302,6 +303,26 @@ except ValueError as error:
     )
 
 
+def test_debugging_sees_no_change_in_an_array_that_was_swapped(bound: Bound) -> None:
+    """The stride of an axis of size 1 may be any number."""
+    script = """
+import sys
+import numpy as np
+from gtstub import _host
+from tests.support.hosting import good_arguments
+program = _host.load(*sys.argv[1:])
+now, new = np.zeros(1, np.float32), np.zeros(4, np.float32)[::4]
+calls = [program.bind(**{**good_arguments(), "x": (x, (3, np.array(2.5)))}) for x in (now, new)]
+step = _host.Step(calls)
+step()
+step.swap(now, new)
+step()
+print(calls[0].arrays["x[0]"][3], calls[0].arguments["x[0]"] is new)
+"""
+    text = run_script(script, bound.stub, bound.library, environment={"GTSTUB_DEBUG": "1"}.items())
+    assert text == "(1,) True\n"
+
+
 @pytest.mark.parametrize("count", [0, 1, 1000])
 def test_a_step_of_many_programs(tmp_path: Any, toolchain: Toolchain, count: int) -> None:
     one = Bound(
@@ -421,3 +442,94 @@ def test_arrays_of_another_layout_are_swapped(bound: Bound) -> None:
         if name.strip("_").startswith(("vn", "out")):
             assert kept[name] == wanted[name], name
     assert call.arguments["vn"] is new
+
+
+def test_zero_dimensional_fields_are_swapped(bound: Bound) -> None:
+    now, new, small = np.array(2.5), np.array(3.5), np.array(4.5, np.float32)
+    vn = edge_field(), edge_field(np.zeros((EDGES, 2 * LEVELS))[:, ::2])
+
+    def bind(value: np.ndarray, vn: object) -> _host.BoundCall:
+        arguments = good_arguments()
+        return bound.program.bind(**{**arguments, "vn": vn, "x": (arguments["x"][0], (3, value))})
+
+    calls = [bind(now, vn[0]), bind(new, vn[1])]
+    step = _host.Step([*calls, gtstub.action(print, small)])
+
+    def values() -> list[Any]:
+        return [started(bound, call)["x_1_1"] for call in calls]
+
+    step.swap(now, new)
+    assert values() == [3.5, 2.5]
+    step.swap(now, new, *vn)  # which binds the calls again
+    assert values() == [2.5, 3.5]
+    step.swap(now[...], new[...])
+    assert values() == [3.5, 2.5]
+    with pytest.raises(
+        ValueError, match=r"Argument 'x\[1\]\[1\]' of program 'host' has no axes: it is swapped only with"
+    ):
+        step.swap(now, small)
+    assert values() == [3.5, 2.5]
+    new[...] = 5.5
+    assert values() == [5.5, 2.5]
+
+
+def test_an_element_of_a_swapped_array_is_refused(bound: Bound) -> None:
+    """A zero-dimensional field would go on with the element of the other array."""
+    arguments = good_arguments()
+    now, new = arguments["vn"], arguments["out"]
+    element = now._ndarray[1, 2, ...]
+    call = bound.program.bind(**{**arguments, "x": (arguments["x"][0], (3, element))})
+    text = "shares elements with array 1 of the swap, but differs in address, type, size, stride or origin"
+    with pytest.raises(ValueError, match=rf"Argument 'x\[1\]\[1\]' of program 'host' {text}"):
+        _host.Step([call]).swap(now, new)
+    gtstub.hand_over(_host.Step([call]), "element")
+    step = CStep("element")
+    with pytest.raises(CError, match=rf"Argument 'x\[1\]\[1\]' of program 'host' {text}"):
+        step.swap(now._ndarray, new._ndarray)
+    step.free()
+    gtstub.take_back("element")
+    with pytest.raises(ValueError, match=rf"function 'print': array 1 {text}"):
+        _host.Step([bound.program.bind(**arguments), gtstub.action(print, element)]).swap(now, new)
+    assert call.arguments["vn"] is now
+
+
+@pytest.mark.usefixtures("no_deadlock")
+def test_code_of_an_argument_does_not_wait_for_its_own_call(bound: Bound) -> None:
+    errors: list[str] = []
+
+    class Changing:
+        _domain, memory = EK, np.zeros((EDGES, LEVELS))
+
+        @property
+        def _ndarray(self) -> np.ndarray:
+            for change in (lambda: call.set(n=1), lambda: step.set(n=1), lambda: step.swap(now, new)):
+                with pytest.raises(RuntimeError) as caught:
+                    change()
+                errors.append(str(caught.value))
+            return self.memory
+
+    arguments = good_arguments()
+    now, new = arguments["vn"], arguments["out"]
+    call = bound.program.bind(**arguments)
+    step = _host.Step([call])
+    bound.program(**{**arguments, "vn": Changing()})
+    assert errors == ["Program 'host' was called while it was reading the arguments of another call."] * 3
+    step.swap(now, new)
+    call.set(n=1)
+
+
+def test_a_refused_swap_keeps_nothing(bound: Bound) -> None:
+    arguments = good_arguments()
+    now, new = arguments["vn"], arguments["out"]
+    memory, on = now._ndarray, domain({"Edge": (0, EDGES), "K": (0, LEVELS)})
+    step = _host.Step([bound.program.bind(**arguments)])
+
+    def refuse() -> None:
+        with pytest.raises(ValueError, match=r"^Arrays 1 and 2 of swap\(\) are the same\.$"):
+            step.swap(now, edge_field(memory, on))
+
+    refuse()
+    before = sys.getrefcount(on), sys.getrefcount(now), sys.getrefcount(new)
+    for _ in range(100):
+        refuse()
+    assert (sys.getrefcount(on), sys.getrefcount(now), sys.getrefcount(new)) == before

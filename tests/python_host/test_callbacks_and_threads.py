@@ -146,6 +146,24 @@ def test_the_refusal_ends_the_call(serial: Built) -> None:
     assert str(caught.value) == refusal("serial")
 
 
+def test_a_callback_cannot_swap_what_its_program_uses(serial: Built) -> None:
+    now, new, errors = np.zeros(4), np.zeros(4), []
+
+    def f(_: int, __: object) -> float:
+        with pytest.raises(RuntimeError) as caught:
+            step.swap(now, new)
+        errors.append(str(caught.value))
+        return 1.0
+
+    bound = serial.load().bind(now, np.zeros(2), 1, f)
+    step = gtstub.Step([bound, gtstub.action(print, new)], "step")
+    step.swap(now, new)
+    bound()
+    reason = "Step 'step' cannot be changed at position 1, program 'serial': {} Nothing has changed."
+    assert errors == [reason.format(refusal("serial"))] * 2
+    assert bound.arguments["x"] is new
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_callback_calls_another_program(serial: Built, parallel: Built, threads: int) -> None:
     outer, inner = parallel.load(), serial.load()

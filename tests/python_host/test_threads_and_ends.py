@@ -144,6 +144,8 @@ from tests.support.hosting import good_arguments
 from tests.support.sdfg_libraries import Recorder
 
 program, arguments = _host.load(*sys.argv[1:3]), good_arguments()
+call = program.bind(**arguments)
+step = _host.Step([call])
 behaviour = Recorder(Path(sys.argv[2])).behaviour
 behaviour.delay = 300_000_000
 threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
@@ -153,9 +155,13 @@ while behaviour.running == 0:
 """Another thread is in a call that would take five minutes."""
 
 
-def test_a_thread_that_waits_can_be_interrupted(bound: Bound) -> None:
+@pytest.mark.parametrize(
+    "waiting",
+    ["program(**arguments)", "call.set(n=1)", "step.set(n=1)", "step.swap(arguments['vn'], arguments['out'])"],
+)
+def test_a_thread_that_waits_can_be_interrupted(bound: Bound, waiting: str) -> None:
     """The main thread waits for a call that would take five minutes, and gets Ctrl-C meanwhile."""
-    interrupting = """
+    interrupting = f"""
 def interrupt():
     while True:
         time.sleep(0.2)
@@ -164,7 +170,7 @@ def interrupt():
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background does not have
 threading.Thread(target=interrupt, daemon=True).start()
 try:
-    program(**arguments)
+    {waiting}
 except KeyboardInterrupt:
     os.write(1, b"interrupted")
 os._exit(0)
@@ -174,20 +180,21 @@ os._exit(0)
 
 FINALIZER = """
 class Finalizer:
-    def __del__(self, program=program, arguments=arguments, write=os.write, error=RuntimeError):
+    def __del__(self, program=program, call=call, arguments=arguments, write=os.write, error=RuntimeError):
         try:
-            program(**arguments)
+            {waiting}
         except error as caught:
-            write(1, f"{caught}\\n".encode())
+            write(1, str(caught).encode())
 
 import builtins
 builtins.last = Finalizer()
 """
 
 
-def test_a_finalizer_does_not_wait_for_a_thread_that_will_never_leave(bound: Bound) -> None:
-    assert run_script(BUSY + FINALIZER, bound.stub, bound.library) == (
-        "Program 'host' was called at the end of the interpreter, while another thread was in a call.\n"
+@pytest.mark.parametrize("waiting", ["program(**arguments)", "call.set(n=1)"])
+def test_a_finalizer_does_not_wait_for_a_thread_that_will_never_leave(bound: Bound, waiting: str) -> None:
+    assert run_script(BUSY + FINALIZER.format(waiting=waiting), bound.stub, bound.library) == (
+        "Program 'host' was called at the end of the interpreter, while another thread was in a call."
     )
 
 

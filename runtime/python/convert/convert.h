@@ -89,6 +89,8 @@ GTS_COLD int gts_py_refuse_object(const gts_py_argument *, PyObject *object);
 int gts_py_read_array(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
 int gts_py_read_exchange(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
 int gts_py_read_field(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
+/* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
+int gts_py_read_any(gts_py_leaf *, gts_py_state *, PyObject *object, gts_array *array, PyObject **owner);
 
 /* ---- connectivity.c, scalar.c, tuple.c ----------------------------------------------------------------------------------------- */
 

@@ -149,6 +149,24 @@ int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyO
     return status;
 }
 
+int gts_py_read_any(gts_py_leaf *leaf, gts_py_state *state, PyObject *object, gts_array *array, PyObject **owner)
+{
+    static const gts_contract ANY = {.rank = 0};
+    gts_error refusal;
+    *leaf = (gts_py_leaf){
+        .argument = {.state = state, .program = "", .path = "array", .error = &refusal},
+        .contract = &ANY,
+    };
+    const int status = gts_py_read_field(leaf, object, array, owner);
+    const bool is_array = status == 0 && array->rank <= GTS_MAX_RANK;
+    if (!is_array)
+        Py_CLEAR(*owner);
+    if (status != 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Clear();
+    return is_array;
+}
+
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
 /* When debugging, every call reads every field, so that an array which was changed in place is refused. */

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "base/element.h"
+#include "base/section.h"
 #include "python/step/step.h"
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
@@ -53,6 +54,26 @@ static bool needs_host(const gts_stub *stub)
     return false;
 }
 
+/* Reads zero-dimensional fields: each start reads their elements, but a swap needs to know where these are. */
+static int take_fields(const gts_py_bound *self)
+{
+    gts_bound_call *const call = self->call;
+    for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
+        if (call->stub->leaves[i].kind != GTS_ZERO_DIM_FIELD)
+            continue;
+        gts_py_leaf leaf;
+        gts_array array;
+        gts_py_kept *const kept = &self->kept[i];
+        const int status = gts_py_read_any(&leaf, self->program->state, kept->object, &array, &kept->owner);
+        gts_py_forget_domain(&leaf);
+        if (status < 0)
+            return -1;
+        if (status > 0) /* a number is no array */
+            call->fields[i] = array;
+    }
+    return 0;
+}
+
 /* When debugging: refuses an object whose array is another one than when the call was bound. */
 static GTS_COLD int check_unchanged(const gts_py_bound *self, uint32_t index, PyObject *object)
 {
@@ -60,8 +81,8 @@ static GTS_COLD int check_unchanged(const gts_py_bound *self, uint32_t index, Py
     gts_array array;
     PyObject *owner;
     int status = gts_py_read_field(&self->program->leaf[index], object, &array, &owner);
-    if (status == 0 && owner == NULL &&
-        !gts_same_array(&array, (const gts_array *)((const char *)self->call->args + contract->member)))
+    const gts_array *const bound = (const gts_array *)((const char *)self->call->args + contract->member);
+    if (status == 0 && owner == NULL && (array.data != bound->data || !gts_have_one_layout(&array, bound)))
         status = GTS_REFUSE(self->program->program, contract, GTS_VALUE_ERROR,
                             "was changed in place (shape, strides or memory) since an earlier call.");
     Py_XDECREF(owner);
@@ -202,8 +223,10 @@ static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
     gts_py_scalars scalars;
     if (gts_py_begin_scalars(&scalars, args, keywords) != 0)
         return NULL;
+    gts_program *const program = gts_bound_program(self->call);
     int status = gts_py_read_scalars(self->program, &scalars);
-    if (status == 0 && GTS_PY_WITHOUT_GIL(gts_set_scalars(self->call, scalars.scalars, scalars.count)) != 0)
+    if (status == 0 && ((program != NULL && gts_py_await(self->program) != 0) ||
+                        GTS_PY_WITHOUT_GIL(gts_set_scalars(self->call, scalars.scalars, scalars.count)) != 0))
         status = gts_py_raise(gts_last_error(gts_bound_program(self->call)));
     PyMem_Free(scalars.scalars);
     return status == 0 ? Py_NewRef(Py_None) : NULL;
@@ -214,7 +237,7 @@ static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
 PyObject *gts_py_bound_new(gts_py_program *program)
 {
     PyTypeObject *const type = program->state->bound_type;
-    gts_py_bound *const self = (gts_py_bound *)type->tp_alloc(type, 0);
+    gts_py_bound *self = (gts_py_bound *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
     self->vectorcall = call;
@@ -226,6 +249,8 @@ PyObject *gts_py_bound_new(gts_py_program *program)
     }
     self->call = gts_bound_take(program->program);
     self->call->needs_host = needs_host(program->program->stub);
+    if (take_fields(self) != 0)
+        Py_CLEAR(self);
     return (PyObject *)self;
 }
 

@@ -1,8 +1,10 @@
 /* Changes scalars in all bound calls of a step. */
 #include "python/step/step.h"
 
-int gts_py_wait(int (*act)(void *), void *context)
+int gts_py_wait(gts_program *program, int (*act)(void *), void *context)
 {
+    if (program != NULL)
+        GTS_TRY(gts_py_await(gts_py_of(program)));
     return GTS_PY_WITHOUT_GIL(act(context));
 }
 

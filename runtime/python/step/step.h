@@ -129,9 +129,7 @@ PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords)
 PyObject *gts_py_swap_in_step(PyObject *self, PyObject *const *arrays, Py_ssize_t count);
 PyObject *gts_py_swap(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* The gts_waiting of Python, which releases the GIL. */
-int gts_py_wait(int (*act)(void *), void *context);
-/* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
-int gts_py_read_any(gts_py_leaf *, gts_py_state *, PyObject *object, gts_array *array, PyObject **owner);
+int gts_py_wait(gts_program *, int (*act)(void *), void *context);
 /* gts_step_host.swapped(), with the GIL. */
 void gts_py_swapped(const gts_step_tree *, const gts_swap *);
 

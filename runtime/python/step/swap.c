@@ -17,24 +17,6 @@ typedef struct members {
     PyObject *dropped; /* list of objects that nothing needs any more; or NULL */
 } members;
 
-int gts_py_read_any(gts_py_leaf *leaf, gts_py_state *state, PyObject *object, gts_array *array, PyObject **owner)
-{
-    static const gts_contract ANY = {.rank = 0};
-    gts_error refusal;
-    *leaf = (gts_py_leaf){
-        .argument = {.state = state, .program = "", .path = "array", .error = &refusal},
-        .contract = &ANY,
-    };
-    const int status = gts_py_read_field(leaf, object, array, owner);
-    const bool is_array = status == 0 && array->rank > 0 && array->rank <= GTS_MAX_RANK;
-    if (!is_array)
-        Py_CLEAR(*owner);
-    if (status != 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
-        return -1;
-    PyErr_Clear();
-    return is_array;
-}
-
 /* What keeps an array of a place; NULL while the collector frees it. */
 static gts_py_kept *kept_at(const gts_place *place, uint32_t index)
 {
@@ -74,7 +56,7 @@ static int read_new(gts_py_state *state, PyObject *object, size_t number, member
         return -1;
     const int status = gts_py_read_any(new->leaf, state, object, &swapped->array, &new->kept.owner);
     if (status == 0)
-        return gts_py_fail(PyExc_TypeError, "Argument %zu of swap() is no array of 1 to %d axes.", number,
+        return gts_py_fail(PyExc_TypeError, "Argument %zu of swap() is no array of up to %d axes.", number,
                            GTS_MAX_RANK);
     gts_find_memory(&swapped->array, &swapped->low, &swapped->high);
     swapped->is_there = false;
@@ -132,14 +114,12 @@ static int swap_in(members *all, gts_py_state *state, gts_step_tree *tree, PyObj
 {
     if (gts_step_tree_hold(tree) != 0)
         return gts_py_raise(gts_last_error(NULL));
-    for (; all->count < count; ++all->count) {
-        const size_t i = all->count;
+    while (all->count < count) {
+        const size_t i = all->count++;
         all->member[i] = (member){{NULL, NULL}, NULL};
         if (!find_known(tree, objects[i], &all->member[i], &all->arrays[i]) &&
-            read_new(state, objects[i], i + 1, &all->member[i], &all->arrays[i]) != 0) {
-            ++all->count;
+            read_new(state, objects[i], i + 1, &all->member[i], &all->arrays[i]) != 0)
             return -1;
-        }
         if (check_distinct(all, i) != 0)
             return -1;
     }
