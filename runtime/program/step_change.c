@@ -68,10 +68,9 @@ static int enter_and_leave(void *program)
 static int check_entry(const gts_step_tree *self, const gts_place *place)
 {
     gts_program *const program = gts_bound_program(call_at(place));
-    if (GTS_UNLIKELY(program == NULL) || GTS_UNLIKELY(!gts_try_enter(program)))
-        return wait(self, place, enter_and_leave, program);
-    gts_leave(program);
-    return 0;
+    const bool is_free = program != NULL && !gts_belongs_to_parent(program) &&
+                         __atomic_load_n(&program->is_busy, __ATOMIC_RELAXED) == 0;
+    return GTS_LIKELY(is_free) ? 0 : wait(self, place, enter_and_leave, program);
 }
 
 /* ---- Scalars --------------------------------------------------------------------------------------------------- */

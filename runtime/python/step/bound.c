@@ -116,6 +116,10 @@ static int load(const gts_py_bound *self)
         gts_py_leaf *const leaf = &self->program->leaf[i];
         PyObject *const object = leaf->object = self->kept[i].object;
         leaf->owner = self->kept[i].owner;
+        if (program->call_back != NULL) { /* callbacks get them, even if a swap drops them before the SDFG runs */
+            gts_py_hold(self->program, Py_XNewRef(object));
+            gts_py_hold(self->program, Py_XNewRef(leaf->owner));
+        }
         if (contract->kind == GTS_ZERO_DIM_FIELD)
             status = gts_py_zero_dim_field(program, i, object, (char *)program->slots + contract->slot);
         else if (contract->kind == GTS_CALLBACK)
