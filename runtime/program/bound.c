@@ -122,11 +122,6 @@ static int with_bases(const gts_bound_call *call, int (*act)(void *), void *cont
 
 /* ---- Taking arguments ------------------------------------------------------------------------------------------ */
 
-static void take_slots(gts_bound_call *call)
-{
-    memcpy(call->slots, call->program->slots, call->stub->slots_size);
-}
-
 /* What the arguments of a host with its own objects have for a callback, which each start gets as an object. */
 static void call_back(void)
 {
@@ -147,7 +142,7 @@ gts_bound_call *gts_bound_take(gts_program *program)
         if (contract->kind == GTS_ZERO_DIM_FIELD && call->fields == NULL)
             call->fields = gts_new(call->stub->leaf_count, sizeof *call->fields);
     }
-    take_slots(call);
+    memcpy(call->slots, program->slots, call->stub->slots_size);
     return call;
 }
 
@@ -197,7 +192,7 @@ static int take(gts_binding *binding, gts_program *program)
 {
     gts_bound_call *const call = ((c_binding *)binding)->call;
     keep_tables(call, program);
-    take_slots(call);
+    memcpy(call->slots, program->slots, call->stub->slots_size);
     return 0;
 }
 
@@ -346,11 +341,6 @@ void gts_find_memory(const gts_array *array, uintptr_t *low, uintptr_t *high)
     *high = memory.high;
 }
 
-static void measure(gts_held_array *self)
-{
-    gts_find_memory(self->array, &self->low, &self->high);
-}
-
 void gts_bound_replace(gts_bound_call *call, gts_bound_call *by, gts_waiting wait)
 {
     gts_table_copy **const tables = call->tables;
@@ -365,7 +355,7 @@ void gts_bound_replace(gts_bound_call *call, gts_bound_call *by, gts_waiting wai
             continue;
         each->array->data = each->to; /* as in `args`, but not yet in `fields` */
         each->array->readonly = each->by->array.readonly;
-        measure(each);
+        gts_find_memory(each->array, &each->low, &each->high);
     }
     if (is_entered)
         gts_leave(call->program);
@@ -509,7 +499,7 @@ int gts_bound_hold(gts_bound_call *call)
             .written = contract->written,
             .slot = is_array ? contract->slot : GTS_NO_SLOT, /* the slot has the value, which each start reads */
         };
-        measure(each);
+        gts_find_memory(each->array, &each->low, &each->high);
     }
     call->held = held;
     return 0;

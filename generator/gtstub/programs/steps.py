@@ -65,7 +65,7 @@ def swap(steps: Iterable[_host.Step], /, *arrays: Any) -> None:
     Exchanges the arrays of each pair in several steps, as `Step.swap()` does in one: `gtstub.swap([dynamics, physics],
     now, new)`. All are exchanged, or none after an error. Each array must be in one of the steps.
     """
-    _host.swap(tuple(steps), *arrays)
+    _host.swap(steps, *arrays)
 
 
 def _rows(step: _host.Step, outer: str = "") -> Iterator[tuple[str, str, str, str]]:

@@ -194,7 +194,7 @@ static void note_programs(gts_py_step *self)
     for (size_t i = 0; i < self->step->count; ++i) {
         if (!gts_py_is_call(self, i))
             continue;
-        gts_py_program *const program = gts_py_bound_at(self, i)->program;
+        gts_py_program *const program = ((gts_py_bound *)PyTuple_GET_ITEM(self->actions, (Py_ssize_t)i))->program;
         may_keep_gil = may_keep_gil && program->may_keep_gil;
         self->alone = program;
         if (program->metrics.namespace == NULL)

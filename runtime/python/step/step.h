@@ -61,11 +61,6 @@ static inline bool gts_py_has_arguments(size_t flagged_given, PyObject *keywords
     return PyVectorcall_NARGS(flagged_given) != 0 || (keywords != NULL && PyTuple_GET_SIZE(keywords) != 0);
 }
 
-static inline gts_py_bound *gts_py_bound_at(const gts_py_step *self, size_t position)
-{
-    return (gts_py_bound *)PyTuple_GET_ITEM(self->actions, (Py_ssize_t)position);
-}
-
 static inline bool gts_py_is_call(const gts_py_step *self, size_t position)
 {
     return self->step->positions[position].call != NULL;
