@@ -459,14 +459,14 @@ int gts_set_scalars(gts_bound_call *call, const gts_scalar *scalars, size_t coun
             return gts_error_set(&program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
                                  call->stub->name, scalars[i].argument);
     }
-    if (__atomic_exchange_n(&call->is_changing, true, __ATOMIC_ACQUIRE))
+    if (__atomic_exchange_n(&call->is_changing, true, __ATOMIC_SEQ_CST))
         return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR,
                                   "has a bound call that is being changed, in another thread or in a step.");
     gts_bound_call *changed;
     const int status = gts_bound_change(call, gts_bound_change_scalars, &(const gts_scalars){scalars, count}, &changed);
     if (status > 0)
         gts_bound_replace(call, changed, NULL);
-    __atomic_store_n(&call->is_changing, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&call->is_changing, false, __ATOMIC_SEQ_CST);
     gts_unbind(&changed);
     return status < 0 ? -1 : 0;
 }

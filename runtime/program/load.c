@@ -12,7 +12,7 @@
 #include "program/bound.h"
 #include "program/observe.h"
 
-#ifdef GTS_LINKED
+#ifdef GTS_STATIC_RUNTIME
 
 /* A stub in a file would run on a runtime of its own, which knows neither the programs nor the profiles of this one. */
 static const gts_stub *find_stub(const char *path, const gts_file *verified)

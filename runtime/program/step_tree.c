@@ -57,7 +57,7 @@ static int begin_changes(gts_step_tree *self)
 {
     for (; self->begun < self->place_count; ++self->begun) {
         bool *const is_begun = is_changing(&self->places[self->begun]);
-        if (is_begun != NULL && __atomic_exchange_n(is_begun, true, __ATOMIC_ACQUIRE))
+        if (is_begun != NULL && __atomic_exchange_n(is_begun, true, __ATOMIC_SEQ_CST))
             break;
     }
     if (self->begun == self->place_count)
@@ -77,7 +77,7 @@ static void end_changes(const gts_step_tree *self)
         for (size_t array = 0; place->held != NULL && array < place->held->count; ++array)
             place->held->array[array].by = NULL;
         if (is_changing(place) != NULL)
-            __atomic_store_n(is_changing(place), false, __ATOMIC_RELEASE);
+            __atomic_store_n(is_changing(place), false, __ATOMIC_SEQ_CST);
     }
 }
 

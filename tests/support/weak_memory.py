@@ -71,9 +71,10 @@ class Atomic:
 
 
 def atomics() -> list[Atomic]:
-    """All of them in the runtime and in the templates."""
+    """All of them in the runtime and in the templates, but for those that are sequentially consistent."""
     files = [*RUNTIME.rglob("*.[ch]"), *(ROOT / "templates").rglob("*.j2")]
-    return [each for path in sorted(files) for each in _atomics_of(path)]
+    found = (each for path in sorted(files) for each in _atomics_of(path))
+    return [each for each in found if all(order.name != "SEQ_CST" for order in each.orders)]
 
 
 def _atomics_of(path: Path) -> Iterator[Atomic]:
@@ -194,7 +195,7 @@ class Model:
 
     def _compile(self, source: Path, folder: Path, *flags: str) -> Path:
         output = folder / f"{source.parent.name}_{source.stem}.o"
-        linked = [f"-DGTS_LINKED={self._linked[source]}" if source in self._linked else "-DGTS_LINKED"]
+        linked = [f"-DGTS_LINKED={self._linked[source]}" if source in self._linked else "-DGTS_STATIC_RUNTIME"]
         self._gcc(*FLAGS, *flags, *linked, *self._includes(), "-c", source, "-o", output)
         return output
 

@@ -22,6 +22,11 @@ def headers() -> str:
     return without_comments("\n".join(path.read_text(encoding="utf-8") for path in sorted(INCLUDE.rglob("*.h"))))
 
 
+def private_headers() -> str:
+    """Those of the runtime that are not installed, some of whose functions the Python host calls."""
+    return without_comments("\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.h")))
+
+
 def names_in_generator() -> set[str]:
     texts = [path.read_text(encoding="utf-8") for path in TEMPLATES.rglob("*.j2")]
     return {name for text in texts for name in re.findall(r"\bgts_[a-z]\w*", text)}
@@ -29,11 +34,12 @@ def names_in_generator() -> set[str]:
 
 def declared_functions() -> set[str]:
     types = {"gts_function", *re.findall(r"^typedef \w+ (gts_\w+)\(", headers(), re.MULTILINE)}
-    return set(re.findall(r"\b(gts_\w+)\(", headers())) - types
+    of_host = re.findall(r"^GTS_EXPORT (?!extern)[\w *]*?\b(gts_\w+)\(", private_headers(), re.MULTILINE)
+    return set(re.findall(r"\b(gts_\w+)\(", headers())) - types | set(of_host)
 
 
 def declared_variables() -> set[str]:
-    return set(re.findall(r"^GTS_EXPORT extern [\w *]*?\b(gts_\w+);", headers(), re.MULTILINE))
+    return set(re.findall(r"^GTS_EXPORT extern [\w *]*?\b(gts_\w+);", headers() + private_headers(), re.MULTILINE))
 
 
 def exports(library: Path) -> set[str]:
@@ -64,10 +70,9 @@ def test_every_declared_function_is_defined_in_the_core() -> None:
     core = "\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.c"))
     defined = set(re.findall(r"^[A-Za-z][\w *]*?\b(gts_\w+)\([^;{]*\)\n\{", core, re.MULTILINE))
     static = set(re.findall(r"^static [\w *]*?\b(gts_\w+)\(", headers(), re.MULTILINE))
-    internal = "\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.h"))
-    hidden = set(re.findall(r"^\w[\w *]*?\b(gts_\w+)\([^;{]*\);", without_comments(internal), re.MULTILINE))
+    hidden = set(re.findall(r"^(?!GTS_EXPORT)\w[\w *]*?\b(gts_\w+)\([^;{]*\);", private_headers(), re.MULTILINE))
     assert declared_functions() == (defined - hidden) | static
-    assert hidden <= defined
+    assert hidden - {"gts_after_map"} <= defined  # a type
     assert not defined & static
 
 

@@ -32,7 +32,7 @@ extern "C" {
 #define GTS_MAX_RANK 6
 
 /** Marks the symbols that a library exports; all others are hidden. What is linked statically exports none. */
-#ifdef GTS_LINKED
+#if defined GTS_LINKED || defined GTS_STATIC_RUNTIME
 #define GTS_EXPORT __attribute__((visibility("hidden")))
 #else
 #define GTS_EXPORT __attribute__((visibility("default")))

@@ -211,11 +211,11 @@ def test_an_entry_of_another_abi_is_refused(tmp_path: Path) -> None:
     entry = publish(tmp_path)
     source = entry.path / "whole_stub.c"
     text = source.read_text(encoding="utf-8")
-    source.write_text(text.replace(f"#if GTS_ABI != {ABI}\n", f"#if GTS_ABI != {ABI - 1}\n"), encoding="utf-8")
+    source.write_text(text.replace(f"#if GTS_ABI != {ABI}\n", f"#if GTS_ABI != {ABI + 1}\n"), encoding="utf-8")
     with pytest.raises(CacheError) as refused:
         report(entry.path)
     assert str(refused.value) == (
-        f"The cache entry '{entry.path}' was built for ABI {ABI - 1} of gtstub, and this gtstub has ABI {ABI}: build "
+        f"The cache entry '{entry.path}' was built for ABI {ABI + 1} of gtstub, and this gtstub has ABI {ABI}: build "
         "it again, or use the gtstub that built it."
     )
 
