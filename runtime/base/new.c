@@ -25,7 +25,7 @@ void *gts_new(size_t count, size_t size)
 
 void *gts_new_lines(size_t size)
 {
-    const size_t rounded = (size + GTS_CACHE_LINE - 1) / GTS_CACHE_LINE * GTS_CACHE_LINE;
+    const size_t rounded = gts_in_cache_lines(size);
     void *const memory = aligned_alloc(GTS_CACHE_LINE, rounded);
     if (memory == NULL)
         end_without_memory();

@@ -13,6 +13,11 @@ void *gts_new(size_t count, size_t size) __attribute__((malloc, returns_nonnull,
 /* The size of a cache line of the CPU, in bytes. */
 #define GTS_CACHE_LINE 64
 
+static inline size_t gts_in_cache_lines(size_t size)
+{
+    return (size + GTS_CACHE_LINE - 1) / GTS_CACHE_LINE * GTS_CACHE_LINE;
+}
+
 /* Zeroed memory that shares no cache line with other data; to be freed with free(). */
 void *gts_new_lines(size_t size) __attribute__((malloc, returns_nonnull, warn_unused_result));
 

@@ -39,7 +39,7 @@ GTS_LOCK(lock) /* of the lists of bound calls of all programs */
 static gts_bound_call *new_call(gts_program *program, const void *args)
 {
     const gts_stub *const stub = program->stub;
-    const size_t own = (sizeof(gts_bound_call) + GTS_CACHE_LINE - 1) / GTS_CACHE_LINE * GTS_CACHE_LINE;
+    const size_t own = gts_in_cache_lines(sizeof(gts_bound_call));
     gts_bound_call *const call = gts_new_lines(own + stub->slots_size);
     _Static_assert(offsetof(gts_bound_call, stub) < GTS_CACHE_LINE,
                    "a start reads one line of the call, and its slots");
@@ -211,7 +211,7 @@ static void take_names(const gts_stub *stub, void *args)
 {
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const contract = &stub->leaves[i];
-        gts_array *const array = (gts_array *)((char *)args + contract->member);
+        gts_array *const array = gts_array_in(args, contract);
         if (!gts_is_array(contract->kind) || array->rank != contract->rank)
             continue;
         for (int32_t axis = 0; axis < contract->rank; ++axis) {
@@ -493,7 +493,7 @@ int gts_bound_hold(gts_bound_call *call)
             continue;
         gts_held_array *const each = &held->array[held->count++];
         *each = (gts_held_array){
-            .array = is_array ? (gts_array *)((char *)call->args + contract->member) : &call->fields[i],
+            .array = is_array ? gts_array_in(call->args, contract) : &call->fields[i],
             .index = i,
             .is_patched = !is_array || (contract->kind == GTS_FIELD && contract->device == GTS_CPU),
             .written = contract->written,

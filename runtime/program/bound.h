@@ -77,7 +77,7 @@ GTS_EXPORT void gts_forget_host(gts_program *);
 GTS_EXPORT int64_t gts_bound_find(const gts_stub *, const char *argument);
 
 /* Refuses an argument that is no scalar, or was compiled in. */
-GTS_EXPORT int gts_bound_check_scalar(gts_program *, const gts_contract *);
+int gts_bound_check_scalar(gts_program *, const gts_contract *);
 
 /* A new value of a scalar. */
 typedef struct gts_scalar {
@@ -329,7 +329,7 @@ GTS_EXPORT int gts_place_set(const gts_step_tree *, gts_place *, const gts_scala
 GTS_EXPORT void gts_step_tree_commit(gts_step_tree *);
 
 /* gts_step_set_scalar() of several scalars at once: each call is checked with all of them. */
-GTS_EXPORT int gts_step_set_scalars(gts_step *, const gts_scalar *, size_t count);
+int gts_step_set_scalars(gts_step *, const gts_scalar *, size_t count);
 
 /* An array that is swapped. */
 struct gts_swapped {
@@ -360,4 +360,4 @@ GTS_EXPORT int gts_step_tree_swap(gts_step_tree *, const gts_swap *);
  * gts_step_swap() of arrays whose layout the caller knows, and which is the same. Calls may have any sections of them, or
  * none.
  */
-GTS_EXPORT int gts_step_swap_arrays(gts_step *, const gts_array *, const gts_array *);
+int gts_step_swap_arrays(gts_step *, const gts_array *, const gts_array *);

@@ -159,7 +159,7 @@ _Static_assert(offsetof(gts_program, stub) == GTS_CACHE_LINE,
 static gts_program *new_program(const gts_stub *stub)
 {
     const size_t known = offsetof(gts_program, known) + (stub->leaf_count + 1) * sizeof(void *);
-    const size_t runtime = (known + GTS_CACHE_LINE - 1) / GTS_CACHE_LINE * GTS_CACHE_LINE;
+    const size_t runtime = gts_in_cache_lines(known);
     char *const memory = gts_new_lines(runtime + sizeof(gts_runtime) + gts_observed_size);
     gts_program *const self = (gts_program *)memory;
     self->runtime = (gts_runtime *)(memory + runtime);

@@ -32,12 +32,6 @@ static inline bool gts_is_set(const char *variable)
     return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
 
-/* The array of a leaf in a `struct <name>_args`. */
-static inline const gts_array *gts_array_in(const void *args, const gts_contract *leaf)
-{
-    return (const gts_array *)((const char *)args + leaf->member);
-}
-
 /* The first leaf that is a table. All leaves after it are tables, too. */
 static inline uint32_t gts_first_table(const gts_stub *stub)
 {
@@ -64,6 +58,9 @@ static inline bool gts_has_callbacks(const gts_stub *stub)
 
 /* Refuses a call that would wait for the call whose callback makes it. Returns -1. */
 GTS_COLD int gts_refuse_own_callback(gts_program *self);
+
+/* Whether this thread runs for a callback of `self`, so that a call of `self` would wait for itself. */
+bool gts_calls_back(const gts_program *self);
 
 /* ---- library.c ------------------------------------------------------------------------------------------------- */
 
@@ -180,6 +177,9 @@ int gts_step_check_access(const gts_step *self);
 
 /* Waits at most `patience` ns for the lock of a program; false if a call still holds it. gts_leave() releases it. */
 bool gts_lock(gts_program *self, uint64_t patience);
+
+/* gts_enter(), waiting. The program may be NULL because it was closed: then the error is gts_last_error(NULL). */
+int gts_enter_open(gts_program *self);
 
 /* Whether a parent process loaded the program. Threads, locks and device contexts of an SDFG do not survive a fork. */
 static inline bool gts_belongs_to_parent(const gts_program *self)

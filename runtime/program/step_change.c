@@ -265,7 +265,7 @@ static int move_arrays(gts_program *program, void *args, const void *what)
             return GTS_REFUSE(program, contract, GTS_VALUE_ERROR,
                               "has no axes: it is swapped only with an array of its type without axes, which may be "
                               "written if the program writes it.");
-        gts_array *const array = (gts_array *)((char *)args + contract->member);
+        gts_array *const array = gts_array_in(args, contract);
         if (!self->swap->moves_sections) /* it may have another layout */
             *array = each->by->array;
         array->data = each->to;

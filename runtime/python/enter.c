@@ -57,6 +57,15 @@ bool gts_py_is_refusal(const PyObject *exception)
     return kind == PyExc_TypeError || kind == PyExc_ValueError || kind == PyExc_RuntimeError;
 }
 
+const char *gts_py_message(PyObject *exception, PyObject **text)
+{
+    *text = PyObject_Str(exception);
+    const char *const message = *text == NULL ? NULL : PyUnicode_AsUTF8(*text);
+    if (message == NULL)
+        PyErr_Clear();
+    return message;
+}
+
 /* Waits without the GIL, and until a signal such as Ctrl-C raises an exception. */
 static int wait_to_enter(gts_program *program)
 {

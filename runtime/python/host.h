@@ -99,6 +99,8 @@ GTS_COLD int gts_py_fail(PyObject *exception, const char *format, ...);
 void gts_py_raise_again(PyObject *exception, bool gets_message, const char *text);
 /* Whether an exception is of a kind that gtstub raises itself: any other may need other arguments than a message. */
 bool gts_py_is_refusal(const PyObject *exception);
+/* The message of an exception, which lives as long as *text, a new reference; NULL if it has none. */
+const char *gts_py_message(PyObject *exception, PyObject **text);
 /* Raises the exception that `error` describes, unless an exception is set. Returns -1. */
 GTS_COLD int gts_py_raise(const gts_error *error);
 /* None, or NULL after an exception: that of the last error of the runtime, unless one is set. */

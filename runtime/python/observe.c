@@ -41,8 +41,7 @@ static void *take(PyObject *capsule, const kind *self)
 
 PyObject *gts_py_begin_profile(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    gts_profile *const profile = gts_profile_begin();
-    return profile == NULL ? PyErr_NoMemory() : PyCapsule_New(profile, PROFILE.running, NULL);
+    return PyCapsule_New(gts_profile_begin(), PROFILE.running, NULL);
 }
 
 PyObject *gts_py_end_profile(PyObject *Py_UNUSED(module), PyObject *capsule)

@@ -15,16 +15,6 @@ static gts_array line(double *data, int64_t size)
         .data = data, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {size}, .strides = {1}};
 }
 
-static gts_array table_of(void *data, gts_dtype dtype)
-{
-    return (gts_array){.data = data,
-                       .dtype = dtype,
-                       .device = GTS_CPU,
-                       .rank = 2,
-                       .shape = {EDGES, NEIGHBORS},
-                       .strides = {NEIGHBORS, 1}};
-}
-
 struct side {
     const char *name;
     struct recorder recorder;
@@ -45,9 +35,10 @@ static int call(const struct side *side, int64_t value, const gts_array *field)
         of_32[number][i] = (int32_t)of_64[number][i];
     }
     const gts_array values = line(out, EDGES);
-    const struct gather_args args = {.x = *field, .out = values, .gt_conn_E2V = table_of(of_32[number], GTS_INT32)};
+    const struct gather_args args = {
+        .x = *field, .out = values, .gt_conn_E2V = packed_table(of_32[number], GTS_INT32, EDGES, NEIGHBORS)};
     const struct wide_gather_args wide_args = {
-        .x = *field, .out = values, .gt_conn_E2V = table_of(of_64[number], GTS_INT64)};
+        .x = *field, .out = values, .gt_conn_E2V = packed_table(of_64[number], GTS_INT64, EDGES, NEIGHBORS)};
     ++number;
     return side == &wide ? wide_gather_call(side->program, &wide_args) : gather_call(side->program, &args);
 }

@@ -100,4 +100,11 @@ static inline gts_program *load(const char *stub, const char *library)
     return program;
 }
 
+/* A table of neighbors, one row behind the other. */
+static inline gts_array packed_table(void *data, gts_dtype dtype, int64_t rows, int64_t columns)
+{
+    return (gts_array){
+        .data = data, .dtype = dtype, .device = GTS_CPU, .rank = 2, .shape = {rows, columns}, .strides = {columns, 1}};
+}
+
 #endif

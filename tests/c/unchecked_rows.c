@@ -12,16 +12,6 @@ static gts_program *program;
 static double x[VERTICES];
 static int32_t tables[2][ROWS][COLUMNS];
 
-static gts_array table_of(int32_t table[ROWS][COLUMNS])
-{
-    return (gts_array){.data = table,
-                       .dtype = GTS_INT32,
-                       .device = GTS_CPU,
-                       .rank = 2,
-                       .shape = {ROWS, COLUMNS},
-                       .strides = {COLUMNS, 1}};
-}
-
 /* Gives rows other indices, in all columns. */
 static void renew(int table, int first, int stop)
 {
@@ -51,8 +41,8 @@ int main(int argc, char **argv)
     program = load(argv[1], argv[2]);
     struct mixed_gather_args args = {
         .x = {.data = x, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {VERTICES}, .strides = {1}},
-        .gt_conn_E2V = table_of(tables[0]),
-        .gt_conn_always = table_of(tables[1]),
+        .gt_conn_E2V = packed_table(tables[0], GTS_INT32, ROWS, COLUMNS),
+        .gt_conn_always = packed_table(tables[1], GTS_INT32, ROWS, COLUMNS),
     };
     for (int32_t checked = 0; checked < 20; checked += 10) {
         CHECK(gts_set_index_base(program, "E2V", 1) == 0 && gts_set_index_base(program, "always", 1) == 0);

@@ -553,8 +553,7 @@ class CallPlan:
     @property
     def followed_tables(self) -> tuple[FollowedTable, ...]:
         """Those of which all calls use the same rows come first."""
-        tables = (table for each in self.bounds for table in each.tables)
-        return (*self.constant_tables, *(table for table in tables if table not in self.constant_tables))
+        return (*self.constant_tables, *(table for each in self.varying_bounds for table in each.tables))
 
     def is_followed(self, leaf: FieldLeaf) -> bool:
         """Whether an array is a table whose rows are elements of another one."""
@@ -569,8 +568,9 @@ class CallPlan:
     @property
     def varying_bounds(self) -> tuple[CallBounds, ...]:
         """The bounds without the tables of which all calls use the same rows."""
+        constant = self.constant_tables
         left = (
-            dataclasses.replace(each, tables=tuple(table for table in each.tables if table not in self.constant_tables))
+            dataclasses.replace(each, tables=tuple(table for table in each.tables if table not in constant))
             for each in self.bounds
         )
         return tuple(each for each in left if each.indices or each.tables or each.extents)

@@ -189,10 +189,10 @@ class CompiledProgram(_host.Dispatcher):
         return self._callables[number]
 
     def _build(self, number: int) -> Callable[..., None]:
-        variant, builder = self.variants[number], self._builder
+        builder = self._builder
 
         def load() -> Callable[..., None]:
-            return self._loaded(builder.load(self._wait_for(variant)))
+            return self._loaded(builder.load(self._wait_for(self.variants[number])))
 
         if mode() == Mode.BUILD:
             return registry.SettingUp(self.__name__, registry.load_for_set_up(self.__name__, load))
@@ -201,9 +201,10 @@ class CompiledProgram(_host.Dispatcher):
         except CacheError:  # The entry was removed or damaged after it was found.
             if builder.start is None:
                 raise
+            variant = self.variants[number]
             again = builder.start(variant.static, dict(self.offset_providers[variant.provider]))
             self.variants[number] = dataclasses.replace(variant, result=again)
-            return self._loaded(builder.load(self._wait_for(self.variants[number])))
+            return load()
 
     def _described(self, statics: tuple[Any, ...]) -> str:
         """The static arguments of a call, as they were passed: "limited_area=True, n=3"."""

@@ -124,6 +124,12 @@ static inline bool gts_is_array(gts_leaf_kind kind)
     return kind == GTS_FIELD || kind == GTS_CONNECTIVITY;
 }
 
+/** The array of a leaf in a `struct <name>_args`, which a caller that gave a constant one must not change. */
+static inline gts_array *gts_array_in(const void *args, const gts_contract *leaf)
+{
+    return (gts_array *)((uintptr_t)args + leaf->member);
+}
+
 /** An axis of a field or a table. */
 typedef struct gts_leaf_axis {
     uint32_t leaf;

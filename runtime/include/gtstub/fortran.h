@@ -162,7 +162,7 @@ static inline int gts_fortran_read_all(gts_program *self, const CFI_cdesc_t *con
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
         if (gts_is_array(contract->kind) &&
-            gts_fortran_read(self, leaf, found[(*count)++], (gts_array *)((char *)args + contract->member)) != 0)
+            gts_fortran_read(self, leaf, found[(*count)++], gts_array_in(args, contract)) != 0)
             return -1;
     }
     return 0;

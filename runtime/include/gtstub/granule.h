@@ -94,16 +94,16 @@ typedef struct gts_section {
 
 /** How a program gets an argument. */
 typedef enum gts_granule_source {
-    GTS_COMPILED_IN,
-    GTS_WHOLE,
-    GTS_SECTION,
-    GTS_CONSTANT,
-    GTS_VARIABLE
+    GTS_COMPILED_IN, /**< the program has its value */
+    GTS_WHOLE,       /**< an array of the granule */
+    GTS_SECTION,     /**< a part of one */
+    GTS_CONSTANT,    /**< a value that nothing changes */
+    GTS_VARIABLE     /**< a scalar that the host may set */
 } gts_granule_source;
 
 /** An argument of a program at one position. */
 typedef struct gts_granule_argument {
-    gts_granule_source source;
+    gts_granule_source source;  /**< which of the other members count */
     uint32_t index;             /**< of the array, or of the scalar for GTS_VARIABLE */
     const int64_t *origin;      /**< [rank] of the array as the program gets it; NULL if it is 0 on all axes */
     const gts_section *section; /**< for GTS_SECTION */
@@ -135,22 +135,26 @@ typedef struct gts_granule_position {
 
 /** A step of a granule. */
 typedef struct gts_granule_step {
-    const char *name; /**< in messages and profiles: <granule>_<step> */
-    uint32_t count;   /**< number of positions */
-    const gts_granule_position *positions;
+    const char *name;                      /**< in messages and profiles: the granule's name, _, the step's name */
+    uint32_t count;                        /**< number of `positions` */
+    const gts_granule_position *positions; /**< in the order of their calls */
 } gts_granule_step;
 
 /** Everything that the generated code knows of a granule. */
 typedef struct gts_granule_descriptor {
-    uint32_t abi;       /**< GTS_ABI of the header that it was compiled with */
-    const char *name;   /**< of the granule */
-    const char *digest; /**< SHA-256 of granule.json, hexadecimal */
-    uint32_t array_count, program_count, scalar_count, hook_count, step_count;
-    const gts_granule_array_descriptor *arrays;
-    const gts_granule_program *programs;
-    const gts_granule_scalar *scalars;
-    const char *const *hooks;
-    const gts_granule_step *steps;
+    uint32_t abi;                               /**< GTS_ABI of the header that it was compiled with */
+    const char *name;                           /**< of the granule */
+    const char *digest;                         /**< SHA-256 of granule.json, hexadecimal */
+    uint32_t array_count;                       /**< number of `arrays` */
+    uint32_t program_count;                     /**< number of `programs` */
+    uint32_t scalar_count;                      /**< number of `scalars` */
+    uint32_t hook_count;                        /**< number of `hooks` */
+    uint32_t step_count;                        /**< number of `steps` */
+    const gts_granule_array_descriptor *arrays; /**< the host's and the kept ones */
+    const gts_granule_program *programs;        /**< each once, whatever calls it */
+    const gts_granule_scalar *scalars;          /**< that the host may set */
+    const char *const *hooks;                   /**< names */
+    const gts_granule_step *steps;              /**< that gts_granule_run() runs, by index */
 } gts_granule_descriptor;
 
 /**

@@ -221,7 +221,7 @@ typedef struct gts_profile gts_profile;
 /**
  * Begins to time all calls of all programs and threads, and the positions of all steps.
  *
- * @return the profile, which the caller owns and passes to gts_profile_end(); NULL when memory runs out
+ * @return the profile, which the caller owns and passes to gts_profile_end()
  */
 GTS_EXPORT gts_profile *gts_profile_begin(void);
 

@@ -108,9 +108,6 @@ static inline void gts_leave(gts_program *self)
 /** Enters, one caller at a time. Returns 1 if another call is running: at once or, if `wait`, after 0.1 s. */
 GTS_EXPORT int gts_enter(gts_program *self, bool wait);
 
-/** Enters, waiting. The program may be NULL because it was closed: then the error is gts_last_error(NULL). */
-GTS_EXPORT int gts_enter_open(gts_program *self);
-
 /** Does the work of gts_enter_linked() in all but the most frequent case. */
 GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
 

@@ -144,9 +144,6 @@ static inline void gts_callback_end(const gts_callback_frame *frame)
     gts_innermost_callback = frame->previous;
 }
 
-/** Whether this thread runs for a callback of `self`, so that a call of `self` would wait for itself. */
-GTS_EXPORT bool gts_calls_back(const gts_program *self);
-
 /**
  * Calls the function of a host that has its own objects, by self->call_back.
  *

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "base/new.h"
 #include "observers/times/times.h"
 
 /* Beyond so many different names, all others are one. */
@@ -26,7 +27,7 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/* Finds a text, or adds it; NULL if it cannot be added. */
+/* Finds a text, or adds it; NULL if there are too many. */
 static const name *find(const char *text)
 {
     name **link = &table[hash_of(text) % (sizeof table / sizeof *table)];
@@ -35,11 +36,9 @@ static const name *find(const char *text)
         link = &(*link)->next;
     if (*link == NULL && count < MOST) {
         const size_t size = strlen(text) + 1;
-        *link = calloc(1, sizeof **link + size);
-        if (*link != NULL) {
-            (*link)->number = count++;
-            memcpy((*link)->text, text, size);
-        }
+        *link = gts_new(1, sizeof **link + size);
+        (*link)->number = count++;
+        memcpy((*link)->text, text, size);
     }
     const name *const found = *link;
     (void)pthread_mutex_unlock(&lock);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "base/path.h"
 #include "base/rank.h"
 
@@ -175,9 +176,7 @@ static void set_running(gts_profile *profile)
 static gts_profile *begin(void)
 {
     static uint64_t last_number;
-    gts_profile *const profile = calloc(1, sizeof *profile);
-    if (profile == NULL)
-        return NULL;
+    gts_profile *const profile = gts_new(1, sizeof *profile);
     (void)pthread_mutex_lock(&lock);
     *profile = (gts_profile){
         .outer = running,

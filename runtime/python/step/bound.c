@@ -81,7 +81,7 @@ static GTS_COLD int check_unchanged(const gts_py_bound *self, uint32_t index, Py
     gts_array array;
     PyObject *owner;
     int status = gts_py_read_field(&self->program->leaf[index], object, &array, &owner);
-    const gts_array *const bound = (const gts_array *)((const char *)self->call->args + contract->member);
+    const gts_array *const bound = gts_array_in(self->call->args, contract);
     if (status == 0 && owner == NULL && (array.data != bound->data || !gts_have_one_layout(&array, bound)))
         status = GTS_REFUSE(self->program->program, contract, GTS_VALUE_ERROR,
                             "was changed in place (shape, strides or memory) since an earlier call.");
@@ -378,7 +378,7 @@ static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
     for (uint32_t i = 0; arrays != NULL && i < stub->leaf_count; ++i) {
         if (!gts_is_array(stub->leaves[i].kind))
             continue;
-        PyObject *const array = array_of((const gts_array *)((const char *)self->call->args + stub->leaves[i].member));
+        PyObject *const array = array_of(gts_array_in(self->call->args, &stub->leaves[i]));
         if (array == NULL || PyDict_SetItemString(arrays, stub->leaves[i].path, array) != 0)
             Py_CLEAR(arrays);
         Py_XDECREF(array);

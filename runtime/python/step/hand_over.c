@@ -10,10 +10,8 @@
 static GTS_COLD void keep_exception(PyObject *where, bool is_call)
 {
     PyObject *const exception = PyErr_GetRaisedException();
-    PyObject *const text = PyObject_Str(exception);
-    const char *const reason = text == NULL ? NULL : PyUnicode_AsUTF8(text);
-    if (reason == NULL)
-        PyErr_Clear();
+    PyObject *text;
+    const char *const reason = gts_py_message(exception, &text);
     const char *const end = reason == NULL || *reason == '\0' ? "" : &reason[strlen(reason) - 1];
     char message[900];
     if (is_call && gts_py_is_refusal(exception))

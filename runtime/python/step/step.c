@@ -13,10 +13,8 @@ static GTS_COLD void fail(const gts_py_step *self, size_t position)
 {
     PyObject *const exception = PyErr_GetRaisedException();
     const bool gets_message = gts_py_is_call(self, position) && gts_py_is_refusal(exception);
-    PyObject *const text = gets_message ? PyObject_Str(exception) : NULL;
-    const char *const reason = text == NULL ? NULL : PyUnicode_AsUTF8(text);
-    if (reason == NULL)
-        PyErr_Clear();
+    PyObject *text = NULL;
+    const char *const reason = gets_message ? gts_py_message(exception, &text) : NULL;
     (void)gts_step_fail(self->step, position, GTS_RUNTIME_ERROR, reason != NULL ? reason : "");
     Py_XDECREF(text);
     gts_py_raise_again(exception, gets_message, gts_last_error(NULL)->message);

@@ -236,17 +236,17 @@ def _copy(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: s
 def _copy_block(state: Dataflow, scope: Scope, edge: Edge, source: str, destination: str) -> None:
     """Notes how many elements a copy has if DaCe makes it with memcpy."""
     read, written = state.read(edge), state.write(edge)
-    location, target = (scope.containers.get(name) for name in (source, destination))
-    if location is None or target is None or location.is_local or target.is_local or read is written is None:
+    locations = [scope.containers.get(name) for name in (source, destination)]
+    part = written if read is None else read
+    location = locations[read is None]
+    if part is None or location is None or any(each is None or each.is_local for each in locations):
         return
     if {source, destination} & _only_in_maps(state):
         return
     if not is_block(state.containers[source], read, state.containers[destination], written):
         return
-    if read is None:
-        location = target
     sizes: list[tuple[Expression, ...] | None] = [()] * len(location.base)
-    for axis, each in zip(location.axes, (read or written or Subset(())).ranges, strict=True):
+    for axis, each in zip(location.axes, part.ranges, strict=True):
         if axis is not None and not each.is_point:
             count = parse(f"({each.end}) + 1 - ({each.start})")
             sizes[axis] = None if count is None else scope.factors(str(count))
