@@ -163,14 +163,6 @@ void gts_start_observers(void);
 /* Prepares this process for forks. Called once. */
 void gts_watch_forks(void);
 
-/* ---- step.c ---------------------------------------------------------------------------------------------------- */
-
-/* Adds a reference to a step, which may be NULL; gts_step_free() gives it back. */
-gts_step *gts_step_keep(gts_step *self);
-
-/* For C and Fortran: refuses a step, which was entered, that its host has taken back. */
-int gts_step_check_access(const gts_step *self);
-
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
 #define GTS_FOREVER UINT64_MAX

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/wide.h"
-#include "debug/scan.h"
+#include "observers/debug/scan.h"
 
 enum { ROUNDS = 60 };
 

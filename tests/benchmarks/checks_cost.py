@@ -23,7 +23,12 @@ from tests.support.planting import build_plant, make, plant
 from tests.support.sdfg_libraries import c_compiler
 
 ROUNDS, CALLS = 200, 500
-SOURCES = ("runtime/debug/scan.c", "runtime/base/dtype.c", "runtime/base/section.c", "tests/benchmarks/checks.c")
+SOURCES = (
+    "runtime/observers/debug/scan.c",
+    "runtime/base/dtype.c",
+    "runtime/base/section.c",
+    "tests/benchmarks/checks.c",
+)
 
 
 def look(folder: Path) -> None:

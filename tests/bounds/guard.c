@@ -1,8 +1,8 @@
 /*
- * Guarded memory for the judge of bounds: that of check 'bounds' (runtime/debug/pages.h), in which any rows can be open.
+ * Guarded memory for the judge of bounds: that of check 'bounds' (runtime/observers/debug/pages.h), in which any rows can be open.
  * One call thus tells all pages that it accesses beyond those that it was given.
  */
-#include "debug/pages.h"
+#include "observers/debug/pages.h"
 
 /* Reserves memory without access, in which at most `most` accesses can be noted. NULL after an error. */
 gts_pages *guard_reserve(size_t size, size_t most)

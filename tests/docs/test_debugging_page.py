@@ -14,7 +14,7 @@ from tests.support.checkout import ROOT
 from tests.support.pages import COMMAND, blocks
 
 PAGE = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
-TEXT = (ROOT / "runtime" / "debug" / "text.c").read_text(encoding="utf-8")
+TEXT = (ROOT / "runtime" / "observers" / "debug" / "text.c").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(find_spec("gt4py") is None, reason="gt4py is not installed")

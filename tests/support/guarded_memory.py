@@ -197,7 +197,7 @@ def _library() -> ctypes.CDLL:
     output = folder / "guard.so"
     command = ["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-pthread", "-o", str(output)]
     includes = (f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}")
-    sources = (SOURCE, RUNTIME / "debug" / "pages.c", RUNTIME / "base" / "new.c")
+    sources = (SOURCE, RUNTIME / "observers" / "debug" / "pages.c", RUNTIME / "base" / "new.c")
     subprocess.run([*command, *includes, *map(str, sources)], check=True)
     library = ctypes.CDLL(str(output))
     address, size = ctypes.c_void_p, ctypes.c_size_t

@@ -17,8 +17,8 @@
 
 #include "base/table_copy.h"
 #include "calling_stub.h"
-#include "debug/pages.h"
 #include "memory.h"
+#include "observers/debug/pages.h"
 #include "observers/times/times.h"
 #include "prog_stub.h"
 #include "program/private.h"

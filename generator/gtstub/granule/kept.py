@@ -1,4 +1,4 @@
-"""Writes the file of kept arrays, `kept.bin`, which runtime/granule/kept.c maps. docs/formats.md describes it."""
+"""Writes the file of kept arrays, `kept.bin`, which runtime/steps/granule/kept.c maps. docs/formats.md describes it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Reading of recordings, which `runtime/record/recorder.c` writes. docs/record.md describes the files.
+Reading of recordings, which `runtime/observers/record/recorder.c` writes. docs/record.md describes the files.
 
     for archive in archives(Path("recording")):
         for call in archive.calls:

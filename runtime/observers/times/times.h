@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "program/bound.h"
 #include "program/observe.h"
+#include "steps/steps.h"
 
 extern const gts_observer gts_times_observer;
 

@@ -6,7 +6,7 @@
 
 #include "python/host.h"
 
-#include "program/bound.h"
+#include "steps/steps.h"
 
 /* The largest scalar in bytes. */
 #define GTS_PY_LARGEST 16

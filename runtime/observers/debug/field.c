@@ -1,6 +1,6 @@
 /* One field of a call that is checked: where it is, its traced values, and what is said of values that are refused. */
 #define _GNU_SOURCE
-#include "debug/checked.h"
+#include "observers/debug/checked.h"
 
 #include <inttypes.h>
 #include <stdio.h>

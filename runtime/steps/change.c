@@ -5,6 +5,7 @@
 #include "base/refuse.h"
 #include "base/section.h"
 #include "program/private.h"
+#include "steps/steps.h"
 
 static gts_bound_call *call_at(const gts_place *place)
 {

@@ -4,7 +4,7 @@
  * The first look reads the array once, in the order of its memory, and only answers whether there may be such a value:
  * NaN and limits are compared at the same time, as doubles, without a branch. If so, the second look counts all of them.
  */
-#include "debug/scan.h"
+#include "observers/debug/scan.h"
 
 #include <inttypes.h>
 #include <math.h>

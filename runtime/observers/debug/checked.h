@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "debug/text.h"
+#include "observers/debug/text.h"
 #include "program/observe.h"
 
 /* What checks know of one argument. */

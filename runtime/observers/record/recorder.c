@@ -14,8 +14,8 @@
 #include "base/lock.h"
 #include "base/names.h"
 #include "base/new.h"
-#include "record/archive.h"
-#include "record/snapshot.h"
+#include "observers/record/archive.h"
+#include "observers/record/snapshot.h"
 
 static struct {
     bool is_on;

@@ -8,7 +8,7 @@
 #include "base/layout.h"
 #include "base/new.h"
 #include "base/section.h"
-#include "granule/private.h"
+#include "steps/granule/private.h"
 #include "program/counting.h"
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Reads the text of debug checks: "nan; min delp*=0; range u=-280:280; trace 3,4,0; only diffuse*; warn". */
 #define _GNU_SOURCE
-#include "debug/text.h"
+#include "observers/debug/text.h"
 
 #include <ctype.h>
 #include <float.h>

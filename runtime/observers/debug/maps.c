@@ -6,7 +6,7 @@
  * can stop an SDFG; it fails when the SDFG has returned, with the first value that was found.
  */
 #define _GNU_SOURCE
-#include "debug/checked.h"
+#include "observers/debug/checked.h"
 
 #include <inttypes.h>
 #include <stdio.h>

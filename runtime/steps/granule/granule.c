@@ -5,7 +5,7 @@
 #include "base/element.h"
 #include "base/error.h"
 #include "base/section.h"
-#include "granule/private.h"
+#include "steps/granule/private.h"
 
 int gts_granule_refuse_closed(const gts_granule *self)
 {

@@ -1,7 +1,7 @@
 /* Everything that observes the programs of this process, each in one line. The first one is outside the others. */
-#include "debug/checked.h"
+#include "observers/debug/checked.h"
 #include "observers/times/times.h"
-#include "record/snapshot.h"
+#include "observers/record/snapshot.h"
 
 static const gts_observer *const OBSERVERS[] = {
     &gts_checks_observer,   /* its guarded copies are what the others see */

@@ -3,7 +3,7 @@
 
 #include "base/layout.h"
 #include "program/observe.h"
-#include "record/archive.h"
+#include "observers/record/archive.h"
 
 /* The part of a recording that belongs to one program. */
 typedef struct gts_recorder_program {

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "debug/checked.h"
-#include "debug/pages.h"
+#include "observers/debug/checked.h"
+#include "observers/debug/pages.h"
 #include "gtstub/stub.h"
 
 /* The memory of one array, or of several that share it, and its copy. */

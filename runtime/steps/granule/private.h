@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/refuse.h"
-#include "program/bound.h"
+#include "steps/steps.h"
 #include "gtstub/granule.h"
 
 /* The memory of kept arrays: those that no step writes are shared with other processes. */

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
-#include "debug/checked.h"
+#include "observers/debug/checked.h"
 
 gts_checks *gts_checks_running;
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/new.h"
 #include "program/private.h"
+#include "steps/steps.h"
 
 /* ---- Collecting ------------------------------------------------------------------------------------------------ */
 

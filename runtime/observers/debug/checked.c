@@ -1,5 +1,5 @@
 /* Selects the programs and the fields that checks apply to. */
-#include "debug/checked.h"
+#include "observers/debug/checked.h"
 
 #include <math.h>
 

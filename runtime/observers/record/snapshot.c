@@ -3,7 +3,7 @@
  * a GPU are copied to the host first, on the stream of the program: behind the work whose results they are.
  */
 #define _GNU_SOURCE
-#include "record/snapshot.h"
+#include "observers/record/snapshot.h"
 
 #include <errno.h>
 #include <inttypes.h>

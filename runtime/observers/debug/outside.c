@@ -6,7 +6,7 @@
 #include "base/layout.h"
 #include "base/new.h"
 #include "base/refuse.h"
-#include "debug/guard.h"
+#include "observers/debug/guard.h"
 
 /* What was found around one region. */
 typedef struct finding {

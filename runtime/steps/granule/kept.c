@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/layout.h"
 #include "base/path.h"
-#include "granule/private.h"
+#include "steps/granule/private.h"
 
 #define MAGIC "gtstub kept 1\0\0"
 #define BYTE_ORDER_MARK UINT32_C(0x01020304)

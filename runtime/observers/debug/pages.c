@@ -1,6 +1,6 @@
 /* Guarded memory, and the handler of SIGSEGV that notes accesses to it. It knows nothing about programs. */
 #define _GNU_SOURCE
-#include "debug/pages.h"
+#include "observers/debug/pages.h"
 
 #include <errno.h>
 #include <signal.h>

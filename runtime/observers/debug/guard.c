@@ -10,7 +10,7 @@
 #include "base/layout.h"
 #include "base/new.h"
 #include "base/refuse.h"
-#include "debug/guard.h"
+#include "observers/debug/guard.h"
 
 /* Memory on each side of a copy that is not open, in bytes; more for a larger copy. */
 #define LEAST_ZONE ((size_t)256 << 20)

@@ -1,6 +1,6 @@
-/* Steps: bound calls, functions of the host and other steps that are done in order. step_change.c changes them. */
+/* Steps: bound calls, functions of the host and other steps that are done in order. change.c changes them. */
 #define _POSIX_C_SOURCE 200809L
-#include "program/bound.h"
+#include "steps/steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

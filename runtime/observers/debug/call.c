@@ -6,7 +6,7 @@
  * has written. A field on a GPU is copied to the host, on the stream of the program.
  */
 #define _GNU_SOURCE
-#include "debug/checked.h"
+#include "observers/debug/checked.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * is complete, even if the process is killed.
  */
 #define _GNU_SOURCE
-#include "record/archive.h"
+#include "observers/record/archive.h"
 
 #include <errno.h>
 #include <fcntl.h>

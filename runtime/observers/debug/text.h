@@ -1,7 +1,7 @@
 /* Inside the runtime: debug checks, as their text describes them (docs/debugging.md). */
 #pragma once
 
-#include "debug/scan.h"
+#include "observers/debug/scan.h"
 
 /* A text that selects programs or arguments by a pattern of fnmatch(), and whether it has selected one. */
 typedef struct gts_pattern {

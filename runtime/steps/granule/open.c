@@ -7,7 +7,7 @@
 #include "base/lock.h"
 #include "base/new.h"
 #include "base/path.h"
-#include "granule/private.h"
+#include "steps/granule/private.h"
 #include "gtstub/program.h"
 
 static int open_program(const gts_granule_descriptor *self, const char *folder, const gts_granule_program *wanted,

@@ -11,6 +11,7 @@
 #include "base/new.h"
 #include "base/path.h"
 #include "program/private.h"
+#include "steps/steps.h"
 
 /* A step that was handed over. */
 typedef struct handed_over {
