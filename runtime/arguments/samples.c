@@ -105,7 +105,7 @@ static void take_elements(const layout *table, gts_samples *samples)
 }
 
 /* Takes the samples of a table, and tells which bytes of their words are its elements. */
-static void take(const gts_array *table, gts_table_use use, gts_samples *samples, uint64_t mask[GTS_SAMPLES])
+static void take_samples(const gts_array *table, gts_table_use use, gts_samples *samples, uint64_t mask[GTS_SAMPLES])
 {
     static const uint64_t nothing;
     places found;
@@ -131,14 +131,14 @@ static void take(const gts_array *table, gts_table_use use, gts_samples *samples
 void gts_samples_take(const gts_array *table, gts_table_use use, gts_samples *samples)
 {
     uint64_t mask[GTS_SAMPLES];
-    take(table, use, samples, mask);
+    take_samples(table, use, samples, mask);
 }
 
 bool gts_samples_differ(const gts_array *table, gts_samples *samples)
 {
     gts_samples now;
     uint64_t mask[GTS_SAMPLES];
-    take(table, samples->of, &now, mask);
+    take_samples(table, samples->of, &now, mask);
     for (int i = 0; i < GTS_SAMPLES; ++i) {
         const gts_words difference = now.words[i] ^ samples->words[i];
         if (((difference[0] | difference[1]) & mask[i]) != 0)

@@ -188,7 +188,7 @@ typedef struct c_binding {
     gts_bound_call *call;
 } c_binding;
 
-static int take(gts_binding *binding, gts_program *program)
+static int take_slots(gts_binding *binding, gts_program *program)
 {
     gts_bound_call *const call = ((c_binding *)binding)->call;
     keep_tables(call, program);
@@ -197,9 +197,9 @@ static int take(gts_binding *binding, gts_program *program)
 }
 
 /* Checks the arguments, and gives them to the bound call. */
-static int bind(gts_bound_call *call, const void *args)
+static int bind_args(gts_bound_call *call, const void *args)
 {
-    c_binding binding = {.binding.bind = take, .call = call};
+    c_binding binding = {.binding.bind = take_slots, .call = call};
     gts_binding_begin(&binding.binding);
     const int status = call->stub->call(call->program, args);
     gts_binding_end(&binding.binding);
@@ -231,7 +231,7 @@ int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
     gts_bound_call *self = new_call(program, args);
     self->run = program->stub->start;
     take_names(program->stub, self->args);
-    if (bind(self, args == NULL ? NULL : self->args) != 0) {
+    if (bind_args(self, args == NULL ? NULL : self->args) != 0) {
         gts_unbind(&self);
         return -1;
     }
@@ -292,7 +292,7 @@ static int bind_again(void *context)
             gts_forget_arrays(call->program);
     }
     gts_leave(call->program);
-    return bind(call, call->args);
+    return bind_args(call, call->args);
 }
 
 static int call_program(void *context)
@@ -320,7 +320,7 @@ int gts_start(gts_bound_call *call)
 
 /* ---- Changing -------------------------------------------------------------------------------------------------- */
 
-static int enter(void *program)
+static int enter_program(void *program)
 {
     return gts_enter_open(program);
 }
@@ -328,8 +328,8 @@ static int enter(void *program)
 /* Not in the child of a fork, where no call is running. */
 bool gts_bound_enter(gts_program *program, gts_waiting wait)
 {
-    return program != NULL &&
-           (gts_try_enter(program) || (wait == NULL ? enter(program) : wait(NULL, enter, program)) == 0);
+    return program != NULL && (gts_try_enter(program) ||
+                               (wait == NULL ? enter_program(program) : wait(NULL, enter_program, program)) == 0);
 }
 
 void gts_find_memory(const gts_array *array, uintptr_t *low, uintptr_t *high)
@@ -429,7 +429,7 @@ int gts_bound_change_scalars(gts_program *program, void *args, const void *what)
 static int bind_own(void *context)
 {
     gts_bound_call *const call = context;
-    return bind(call, call->args);
+    return bind_args(call, call->args);
 }
 
 int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed)

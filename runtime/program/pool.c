@@ -235,7 +235,7 @@ static uint64_t start_clock(void)
     return __atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0 ? 0 : gts_clock_ns();
 }
 
-static void *take(gts_sdfg_memory *base, size_t bytes)
+static void *take_block(gts_sdfg_memory *base, size_t bytes)
 {
     memory *const self = (memory *)base;
     if (GTS_UNLIKELY(is_paused) || bytes >= arena_size)
@@ -367,13 +367,13 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
         memory *const made = calloc(1, sizeof *made);
         if (made == NULL)
             return NULL;
-        made->base = (gts_sdfg_memory){take, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
+        made->base = (gts_sdfg_memory){take_block, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
         if (__atomic_compare_exchange_n(variable, &lent, &made->base, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             lent = &made->base;
         else
             free(made);
     }
-    return lent->take == take ? &((const memory *)lent)->use : NULL;
+    return lent->take == take_block ? &((const memory *)lent)->use : NULL;
 }
 
 gts_pool_use gts_pool_taken(const gts_pool_use *use, const gts_pool_use *before)

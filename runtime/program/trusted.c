@@ -52,7 +52,7 @@ typedef struct lookup {
 } lookup;
 
 /* Finds a user or a group. Returns the memory of what was found, which the caller frees; NULL if there is none. */
-static char *find(gts_trusted_kind kind, lookup *self)
+static char *look_up(gts_trusted_kind kind, lookup *self)
 {
     for (size_t size = LEAST_ENTRY_SIZE; size <= MOST_ENTRY_SIZE; size *= 4) {
         char *const buffer = gts_new(1, size);
@@ -77,7 +77,7 @@ static char *find(gts_trusted_kind kind, lookup *self)
 void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE])
 {
     lookup self = {.id = id};
-    char *const buffer = find(kind, &self);
+    char *const buffer = look_up(kind, &self);
     const char *const found = kind == GTS_TRUSTED_USER ? self.user.pw_name : self.group.gr_name;
     if (buffer == NULL || snprintf(name, GTS_NAME_SIZE, "%s", found) >= GTS_NAME_SIZE)
         (void)snprintf(name, GTS_NAME_SIZE, "%lu", (unsigned long)id);
@@ -123,9 +123,9 @@ static gid_t find_private_group(uid_t user)
 {
     lookup self = {.id = user};
     gid_t found = NONE;
-    char *const of_user = find(GTS_TRUSTED_USER, &self);
+    char *const of_user = look_up(GTS_TRUSTED_USER, &self);
     self.id = of_user == NULL ? 0 : self.user.pw_gid;
-    char *const of_group = of_user == NULL ? NULL : find(GTS_TRUSTED_GROUP, &self);
+    char *const of_group = of_user == NULL ? NULL : look_up(GTS_TRUSTED_GROUP, &self);
     if (of_group != NULL) {
         bool is_alone = strcmp(self.group.gr_name, self.user.pw_name) == 0;
         for (char **member = self.group.gr_mem; is_alone && *member != NULL; ++member)
@@ -184,7 +184,7 @@ static int read_element(const char *element, trusted *self)
     *self = (trusted){.kind = user != NULL ? GTS_TRUSTED_USER : GTS_TRUSTED_GROUP};
     if (read_number(lookup.name, &self->id))
         return 0;
-    char *const buffer = find(self->kind, &lookup);
+    char *const buffer = look_up(self->kind, &lookup);
     if (buffer == NULL)
         return refuse(element, user != NULL ? "names a user that this machine does not know"
                                             : "names a group that this machine does not know");

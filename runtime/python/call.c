@@ -99,7 +99,8 @@ PyObject *gts_py_call_for_owners(gts_py_program *self, PyObject *const *argv, Py
 }
 
 /* Fills self->argv with the arguments in the order of the parameters, then the offset provider, or raises. */
-static GTS_NOINLINE int bind(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
+static GTS_NOINLINE int bind_arguments(gts_py_program *self, PyObject *const *args, Py_ssize_t given,
+                                       PyObject *keywords)
 {
     const gts_py_signature signature = {.function = self->program->stub->name,
                                         .parameters = self->parameters,
@@ -120,6 +121,6 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
         return gts_py_call_in_order(self, args);
     if (GTS_UNLIKELY(gts_py_enter(self) != 0))
         return NULL;
-    const int status = bind(self, args, given, keywords);
+    const int status = bind_arguments(self, args, given, keywords);
     return complete(self, status == 0 ? gts_py_convert(self, self->argv) : status, false);
 }

@@ -174,7 +174,7 @@ static int execute(PyObject *module)
     return 0;
 }
 
-static int traverse(PyObject *module, visitproc visit, void *arg)
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     const gts_py_state *const state = PyModule_GetState(module);
 #define X(text) Py_VISIT(state->text##_type);
@@ -184,7 +184,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 }
 
 /* Breaks cycles. All other members stay, because at the end of the interpreter programs may be called after this. */
-static int clear(PyObject *module)
+static int module_clear(PyObject *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
 #define X(text) Py_CLEAR(state->text##_type);
@@ -196,7 +196,7 @@ static int clear(PyObject *module)
 static void free_state(void *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
-    (void)clear(module);
+    (void)module_clear(module);
     gts_py_clear_watcher(state);
     Py_CLEAR(state->stream);
 #define X(type) Py_CLEAR(state->numpy.type);
@@ -225,8 +225,8 @@ static PyModuleDef MODULE = {
     .m_size = sizeof(gts_py_state),
     .m_methods = FUNCTIONS,
     .m_slots = SLOTS,
-    .m_traverse = traverse,
-    .m_clear = clear,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
     .m_free = free_state,
 };
 

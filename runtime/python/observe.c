@@ -24,7 +24,7 @@ static const kind CHECKS = {"gts_checks", "gts_checks that have ended", "checks"
  * Ends a capsule, and returns the running observer in it; NULL after an exception. An observer ends after the calls that
  * are running. Refuses to wait for a call of this thread, or one without end.
  */
-static void *take(PyObject *capsule, const kind *self)
+static void *take_context(PyObject *capsule, const kind *self)
 {
     if (PyCapsule_IsValid(capsule, self->ended))
         return PyErr_Format(PyExc_ValueError, "%s already ended.", self->it_has);
@@ -46,7 +46,7 @@ PyObject *gts_py_begin_profile(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 
 PyObject *gts_py_end_profile(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
-    gts_profile *const profile = take(capsule, &PROFILE);
+    gts_profile *const profile = take_context(capsule, &PROFILE);
     if (profile == NULL)
         return NULL;
     char *const report = GTS_PY_WITHOUT_GIL(gts_profile_end(profile));
@@ -74,7 +74,7 @@ PyObject *gts_py_begin_checks(PyObject *Py_UNUSED(module), PyObject *text)
 
 PyObject *gts_py_end_checks(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
-    gts_checks *checks = take(capsule, &CHECKS);
+    gts_checks *checks = take_context(capsule, &CHECKS);
     if (checks == NULL)
         return NULL;
     return gts_py_answer(GTS_PY_WITHOUT_GIL((gts_checks_end(&checks), 0)));

@@ -108,7 +108,7 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
 
 /* ---- Ending ---------------------------------------------------------------------------------------------------- */
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int program_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_program *const self = (gts_py_program *)object;
     Py_VISIT(Py_TYPE(object));
@@ -131,7 +131,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 }
 
 /* Breaks cycles. The workspaces stay until the handle that uses them has been ended. */
-static int clear(PyObject *object)
+static int program_clear(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
     self->reads_metrics_level = self->wants_sample = false;
@@ -159,7 +159,7 @@ static void close_program(gts_py_program *self)
         PyEval_RestoreThread(thread);
 }
 
-static void dealloc(PyObject *object)
+static void program_dealloc(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
     PyObject_GC_UnTrack(object);
@@ -167,7 +167,7 @@ static void dealloc(PyObject *object)
     if (self->program != NULL) {
         const gts_stub *const stub = self->program->stub;
         remove_from_list(self);
-        (void)clear(object);
+        (void)program_clear(object);
         gts_py_free_references(self);
         for (uint32_t i = 0; self->leaf != NULL && i < stub->leaf_count; ++i)
             Py_XDECREF(self->leaf[i].name);
@@ -281,11 +281,11 @@ PyDoc_STRVAR(DOC, "A compiled gt4py program. It is called with its arguments, an
                   "writes its results into the arguments and returns None. One call runs at a time, without the GIL.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC},   {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc},   {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},       {Py_tp_repr, repr},
-    {Py_tp_getset, ATTRIBUTES}, {Py_tp_members, MEMBERS},
-    {Py_tp_methods, METHODS},   {0, NULL},
+    {Py_tp_doc, (void *)DOC},         {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, program_dealloc}, {Py_tp_traverse, program_traverse},
+    {Py_tp_clear, program_clear},     {Py_tp_repr, repr},
+    {Py_tp_getset, ATTRIBUTES},       {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},         {0, NULL},
 };
 
 PyType_Spec gts_py_program_spec = {

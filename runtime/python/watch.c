@@ -14,8 +14,8 @@ static void forget_provider(gts_py_program *self)
 }
 
 /* Called before a watched dict changes or dies. */
-static int forget(PyDict_WatchEvent Py_UNUSED(event), PyObject *dict, PyObject *Py_UNUSED(key),
-                  PyObject *Py_UNUSED(value))
+static int forget_dict(PyDict_WatchEvent Py_UNUSED(event), PyObject *dict, PyObject *Py_UNUSED(key),
+                       PyObject *Py_UNUSED(value))
 {
     for (gts_py_program *each = gts_py_programs; each != NULL; each = each->next) {
         if (each->program->known[each->program->stub->leaf_count] == dict)
@@ -28,7 +28,7 @@ static int forget(PyDict_WatchEvent Py_UNUSED(event), PyObject *dict, PyObject *
 
 void gts_py_add_watcher(gts_py_state *state)
 {
-    state->watcher = PyDict_AddWatcher(forget);
+    state->watcher = PyDict_AddWatcher(forget_dict);
     if (state->watcher < 0)
         PyErr_Clear(); /* the interpreter has eight: then each call reads the dicts */
 }

@@ -27,7 +27,7 @@ static handed_over *first;
 /* ---- The list -------------------------------------------------------------------------------------------------- */
 
 /* What points to the step of a name, or to the end of the list. */
-static handed_over **find(const char *name)
+static handed_over **find_link(const char *name)
 {
     handed_over **link = &first;
     while (*link != NULL && strcmp((*link)->name, name) != 0)
@@ -36,7 +36,7 @@ static handed_over **find(const char *name)
 }
 
 /* Removes a step from the list, and returns it with its reference. */
-static gts_step *take(handed_over **link)
+static gts_step *take_step(handed_over **link)
 {
     handed_over *const taken = *link;
     gts_step *const step = taken->step;
@@ -68,7 +68,7 @@ static int add(gts_step *step, const char *name)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                              "Step '%s' cannot be handed over as '%s': it is handed over already, as '%s'.", step->name,
                              name, each->name);
-    handed_over **const end = find(name);
+    handed_over **const end = find_link(name);
     if (*end != NULL)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                              "Step '%s' cannot be handed over as '%s': another step has this name, and must be taken "
@@ -140,7 +140,7 @@ int gts_step_find(const char *name, gts_step **step)
 {
     *step = NULL;
     (void)pthread_mutex_lock(&lock);
-    const handed_over *const found = *find(name);
+    const handed_over *const found = *find_link(name);
     const int status = found == NULL ? refuse_unknown(name) : gts_step_check_access(found->step);
     if (status == 0)
         *step = gts_step_keep(found->step);
@@ -152,10 +152,10 @@ int gts_step_take_back(const char *name, gts_step **step)
 {
     *step = NULL;
     (void)pthread_mutex_lock(&lock);
-    handed_over **const link = find(name);
+    handed_over **const link = find_link(name);
     const int status = *link == NULL ? refuse_unknown(name) : gts_step_enter((*link)->step);
     if (status == 0) {
-        *step = take(link);
+        *step = take_step(link);
         __atomic_store_n(&(*step)->access, GTS_STEP_TAKEN_BACK, __ATOMIC_RELAXED);
         gts_step_leave(*step);
     }
@@ -175,7 +175,7 @@ static void wait_until_idle(gts_step *step)
 gts_step *gts_step_end_one(void)
 {
     (void)pthread_mutex_lock(&lock);
-    gts_step *const step = first == NULL ? NULL : take(&first);
+    gts_step *const step = first == NULL ? NULL : take_step(&first);
     const gts_step_access access = step == NULL ? GTS_STEP_OF_PARENT : step->access;
     if (step != NULL)
         __atomic_store_n(&step->access, GTS_STEP_HOST_ENDED, __ATOMIC_RELAXED);

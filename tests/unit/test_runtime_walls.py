@@ -72,6 +72,25 @@ def test_python_is_known_to_the_python_host_alone() -> None:
     assert [file for file in knows if not file.is_relative_to(RUNTIME / "python")] == []
 
 
+# --- Names ------------------------------------------------------------------------------------------------------------
+
+
+def static_functions(root: Path) -> dict[str, set[str]]:
+    """The names of static functions, each with the files that define one."""
+    files: dict[str, set[str]] = {}
+    for file in root.rglob("*.[ch]"):
+        for name in re.findall(r"^static [^;=()]*?(\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE):
+            files.setdefault(name, set()).add(str(file.relative_to(root)))
+    return files
+
+
+def test_a_name_of_a_static_function_says_where_it_is() -> None:
+    """A debugger or a profiler shows the name alone. Names of few files are left to the eye."""
+    files = static_functions(RUNTIME)
+    assert files["find_times"] == {"observers/times/profile.c"}
+    assert {name: sorted(where) for name, where in files.items() if len(where) >= 5} == {}
+
+
 # --- Symbols ----------------------------------------------------------------------------------------------------------
 
 

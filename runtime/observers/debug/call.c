@@ -160,7 +160,7 @@ static int after(gts_program *self, int status)
 
 /* ---- The observer ---------------------------------------------------------------------------------------------- */
 
-static void enter(gts_program *self)
+static void enter_checked(gts_program *self)
 {
     const gts_checks *checks = running_checks();
     while (checks != NULL && !gts_checked_may_select(self, checks))
@@ -185,7 +185,7 @@ const gts_observer gts_checks_observer = {
     .place = &gts_checked_place,
     .read_environment = gts_checks_read_environment,
     .load = gts_maps_find,
-    .enter = enter,
+    .enter = enter_checked,
     .run = run,
     .workspace = gts_guard_workspace,
     .close = gts_checked_close,

@@ -45,7 +45,7 @@ static void take_off(gts_checks *self)
 }
 
 /* Waits for the call that is running. */
-static void forget(gts_program *program, void *checks)
+static void forget_checks(gts_program *program, void *checks)
 {
     (void)gts_lock(program, GTS_FOREVER);
     gts_checked_forget(program, checks);
@@ -80,7 +80,7 @@ void gts_checks_end(gts_checks **checks)
     if (self == NULL)
         return;
     take_off(self);
-    gts_loaded_visit(forget, self);
+    gts_loaded_visit(forget_checks, self);
     warn(self);
     gts_checks_free(self);
 }

@@ -36,7 +36,7 @@ static bool has(const gts_pages *pages, uintptr_t address)
     return address >= begin && address < end && __atomic_load_n(&pages->end, __ATOMIC_RELAXED) == end;
 }
 
-static gts_pages *find(uintptr_t address)
+static gts_pages *find_pages(uintptr_t address)
 {
     gts_pages *pages = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
     while (pages != NULL && !has(pages, address))
@@ -82,7 +82,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
     const int error = errno;
     const uintptr_t address = (uintptr_t)info->si_addr;
-    gts_pages *const pages = info->si_code > 0 ? find(address) : NULL;
+    gts_pages *const pages = info->si_code > 0 ? find_pages(address) : NULL;
     if (pages == NULL || !note(pages, address, kind_of(context)))
         pass_on(number, info, context);
     errno = error;
@@ -118,7 +118,7 @@ void gts_pages_unwatch(void)
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 /* An element of the list that has no memory, with space for `most` accesses. The lock is held. */
-static gts_pages *take(size_t most)
+static gts_pages *take_pages(size_t most)
 {
     gts_pages *pages = all;
     while (pages != NULL && (pages->is_taken || pages->most != most))
@@ -139,7 +139,7 @@ gts_pages *gts_pages_reserve(size_t size, size_t most)
     if (memory == MAP_FAILED)
         return NULL;
     (void)pthread_mutex_lock(&lock);
-    gts_pages *const self = take(most);
+    gts_pages *const self = take_pages(most);
     self->is_taken = true;
     self->count = 0;
     __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE); /* while `end` is 0 */

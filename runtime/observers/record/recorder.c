@@ -193,7 +193,7 @@ static bool counts_call(const gts_recorder_program *program, uint64_t number)
     return recorder.is_on && !program->has_ended && number <= recorder.last;
 }
 
-static void enter(gts_program *self)
+static void enter_recorded(gts_program *self)
 {
     const gts_recorder_program *const program = gts_recorder_of(self);
     if (program == NULL)
@@ -262,7 +262,7 @@ const gts_observer gts_recorder_observer = {
     .place = &gts_recorder_place,
     .read_environment = read_environment,
     .load = load,
-    .enter = enter,
+    .enter = enter_recorded,
     .run = run,
     .after_fork = after_fork,
 };

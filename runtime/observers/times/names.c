@@ -28,7 +28,7 @@ static uint64_t hash_of(const char *text)
 }
 
 /* Finds a text, or adds it; NULL if there are too many. */
-static const name *find(const char *text)
+static const name *find_name(const char *text)
 {
     name **link = &table[hash_of(text) % (sizeof table / sizeof *table)];
     (void)pthread_mutex_lock(&lock);
@@ -47,13 +47,13 @@ static const name *find(const char *text)
 
 const char *gts_trace_name(const char *text)
 {
-    const name *const found = find(text);
+    const name *const found = find_name(text);
     return found == NULL ? OTHERS : found->text;
 }
 
 uint32_t gts_trace_track(const char *text)
 {
-    const name *const found = find(text);
+    const name *const found = find_name(text);
     return GTS_FIRST_NAMED + (found == NULL ? MOST : found->number);
 }
 

@@ -74,7 +74,7 @@ static bool is_free_for(const gts_times *times, const gts_step *step)
  * like it that was freed, so that a host which makes a step anew again and again needs no more memory. NULL when memory
  * runs out.
  */
-static gts_times *find(gts_profile *profile, const gts_stub *stub, const gts_step *step)
+static gts_times *find_times(gts_profile *profile, const gts_stub *stub, const gts_step *step)
 {
     if (profile == NULL)
         return NULL;
@@ -94,7 +94,7 @@ static gts_times *find(gts_profile *profile, const gts_stub *stub, const gts_ste
         *list = found;
     }
     found->step = step == NULL ? 0 : step->id;
-    found->outer = find(profile->outer, stub, step);
+    found->outer = find_times(profile->outer, stub, step);
     return found;
 }
 
@@ -121,7 +121,7 @@ static void add(gts_row *row, uint64_t time)
 void gts_profile_find(gts_timed *timed, const gts_stub *stub)
 {
     (void)pthread_mutex_lock(&lock);
-    timed->times = find(running, stub, NULL);
+    timed->times = find_times(running, stub, NULL);
     timed->profile = running == NULL ? 0 : running->number;
     (void)pthread_mutex_unlock(&lock);
 }
@@ -149,7 +149,7 @@ void gts_profile_add_action(const gts_step *step, size_t position, uint64_t begi
     gts_profile *profile = running;
     while (profile != NULL && profile->begin > begin)
         profile = profile->outer;
-    for (gts_times *times = find(profile, NULL, step); times != NULL; times = times->outer)
+    for (gts_times *times = find_times(profile, NULL, step); times != NULL; times = times->outer)
         add(&times->row[position], end - begin);
     (void)pthread_mutex_unlock(&lock);
 }

@@ -10,7 +10,7 @@
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-static void enter(gts_program *self)
+static void enter_timed(gts_program *self)
 {
     gts_timed *const timed = gts_timed_of(self);
     if (GTS_UNLIKELY(timed->profile != __atomic_load_n(&gts_innermost_profile, __ATOMIC_RELAXED)))
@@ -110,7 +110,7 @@ static void read_environment(void)
 }
 
 /* In a forked child, whose parent has the profiles and writes its own events. */
-static void forget(void)
+static void forget_times(void)
 {
     gts_is_traced = false;
     gts_profile_forget();
@@ -121,10 +121,10 @@ const gts_observer gts_times_observer = {
     .place = &gts_timed_place,
     .read_environment = read_environment,
     .load = load,
-    .enter = enter,
+    .enter = enter_timed,
     .run = run,
     .time_action = time_action,
     .span = span,
     .free_step = gts_profile_free_step,
-    .after_fork = forget,
+    .after_fork = forget_times,
 };

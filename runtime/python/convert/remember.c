@@ -5,7 +5,7 @@
 #include "python/host.h"
 
 /* Forgets the object of a weak reference. It is not the program's any more if another object has replaced it. */
-static void forget(gts_py_program *self, const PyObject *reference)
+static void forget_object(gts_py_program *self, const PyObject *reference)
 {
     gts_program *const program = self->program;
     for (uint32_t i = 0; i < 2 * program->stub->leaf_count; ++i) {
@@ -24,15 +24,15 @@ static void forget(gts_py_program *self, const PyObject *reference)
  * The callback of all weak references of one program, which the context of its capsule is: NULL after the program has
  * ended, because others may keep a reference. Users can call it, too: it ignores what is not its program's.
  */
-static PyObject *call(PyObject *capsule, PyObject *const *args, Py_ssize_t given)
+static PyObject *forget_dead(PyObject *capsule, PyObject *const *args, Py_ssize_t given)
 {
     gts_py_program *const program = PyCapsule_GetContext(capsule);
     if (program != NULL && given > 0)
-        forget(program, args[0]);
+        forget_object(program, args[0]);
     Py_RETURN_NONE;
 }
 
-static PyMethodDef CALLBACK = {"forget", (PyCFunction)(void (*)(void))call, METH_FASTCALL, NULL};
+static PyMethodDef CALLBACK = {"forget", (PyCFunction)(void (*)(void))forget_dead, METH_FASTCALL, NULL};
 
 /* ---------------------------------------------------------------------------------------------------------------- */
 

@@ -139,7 +139,7 @@ static GTS_NOINLINE PyObject *call_unknown(gts_py_dispatcher *self, gts_py_site 
     return result;
 }
 
-static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *keywords)
+static PyObject *dispatcher_call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
@@ -171,7 +171,7 @@ static int set_parameters(gts_py_dispatcher *self, PyObject *parameters)
     return self->takes.bound == NULL ? -1 : 0;
 }
 
-static int bind(gts_py_dispatcher *self, PyObject *bound)
+static int set_bound(gts_py_dispatcher *self, PyObject *bound)
 {
     Py_ssize_t position = 0;
     PyObject *name, *value;
@@ -198,7 +198,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     gts_py_dispatcher *const self = (gts_py_dispatcher *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
-    self->vectorcall = parameters == NULL ? gts_py_call_overloads : call;
+    self->vectorcall = parameters == NULL ? gts_py_call_overloads : dispatcher_call;
     self->state = state;
     self->overload_type = state->overload_type;
     self->name = Py_NewRef(name);
@@ -209,7 +209,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->keyword_of_provider = PyTuple_Pack(1, state->name.offset_provider);
     if (self->takes.function == NULL || self->keyword_of_provider == NULL ||
         (parameters != NULL &&
-         (set_parameters(self, parameters) != 0 || bind(self, bound) != 0 ||
+         (set_parameters(self, parameters) != 0 || set_bound(self, bound) != 0 ||
           gts_py_set_providers(self, providers) != 0 || gts_py_set_statics(self, statics) != 0))) {
         Py_DECREF(self);
         return NULL;
@@ -225,7 +225,7 @@ static Py_ssize_t bound_count(const gts_py_dispatcher *self)
     return self->takes.bound == NULL ? 0 : PyTuple_GET_SIZE(self->takes.parameters) + 1;
 }
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     Py_VISIT(Py_TYPE(object));
@@ -241,19 +241,19 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 }
 
 /* Breaks cycles, which all contain `choose`. The other members stay, because a finalizer may still call. */
-static int clear(PyObject *object)
+static int dispatcher_clear(PyObject *object)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     Py_CLEAR(self->choose);
     return 0;
 }
 
-static void dealloc(PyObject *object)
+static void dispatcher_dealloc(PyObject *object)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    (void)clear(object);
+    (void)dispatcher_clear(object);
     gts_py_forget_sites(self);
     for (uint32_t i = 0; i < self->variant_count; ++i) {
         Py_DECREF(self->variants[i].key);
@@ -275,7 +275,7 @@ static void dealloc(PyObject *object)
 
 /* ---- Attributes ------------------------------------------------------------------------------------------------ */
 
-static PyObject *forget(PyObject *object, PyObject *Py_UNUSED(unused))
+static PyObject *dispatcher_forget(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     gts_py_forget_sites((gts_py_dispatcher *)object);
     Py_RETURN_NONE;
@@ -288,7 +288,7 @@ static PyMemberDef MEMBERS[] = {
 };
 
 static PyMethodDef METHODS[] = {
-    {"forget", forget, METH_NOARGS, "forget($self)\n--\n\nForgets all call sites."},
+    {"forget", dispatcher_forget, METH_NOARGS, "forget($self)\n--\n\nForgets all call sites."},
     {"key", gts_py_key, METH_VARARGS,
      "key($self, provider, statics, /)\n--\n\n"
      "What selects a variant, as bytes: the number of an offset provider, and the argument with each static scalar."},
@@ -304,9 +304,15 @@ PyDoc_STRVAR(DOC,
              "statics) returns the callable of a new one.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC}, {Py_tp_new, make},          {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {Py_tp_clear, clear},
-    {Py_tp_members, MEMBERS}, {Py_tp_methods, METHODS},   {0, NULL},
+    {Py_tp_doc, (void *)DOC},
+    {Py_tp_new, make},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, dispatcher_dealloc},
+    {Py_tp_traverse, dispatcher_traverse},
+    {Py_tp_clear, dispatcher_clear},
+    {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},
+    {0, NULL},
 };
 
 PyType_Spec gts_py_dispatcher_spec = {

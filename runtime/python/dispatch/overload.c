@@ -308,7 +308,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     return (PyObject *)self;
 }
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int overload_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_overload *const self = (gts_py_overload *)object;
     Py_VISIT(Py_TYPE(object));
@@ -316,7 +316,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-static void dealloc(PyObject *object)
+static void overload_dealloc(PyObject *object)
 {
     gts_py_overload *const self = (gts_py_overload *)object;
     PyObject_GC_UnTrack(object);
@@ -350,7 +350,11 @@ PyDoc_STRVAR(
     "recompiles  Whether the call chooses again then.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},
+    {Py_tp_doc, (void *)DOC},
+    {Py_tp_new, make},
+    {Py_tp_dealloc, overload_dealloc},
+    {Py_tp_traverse, overload_traverse},
+    {0, NULL},
 };
 
 PyType_Spec gts_py_overload_spec = {

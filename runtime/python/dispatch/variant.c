@@ -124,7 +124,7 @@ PyObject *gts_py_key(PyObject *object, PyObject *args)
 }
 
 /* Programs have few variants: to compare with each is as fast as a hash table. */
-static PyObject *find(const gts_py_dispatcher *self, const void *key)
+static PyObject *find_variant(const gts_py_dispatcher *self, const void *key)
 {
     for (uint32_t i = 0; i < self->variant_count; ++i) {
         if (memcmp(PyBytes_AS_STRING(self->variants[i].key), key, key_size(self)) == 0)
@@ -136,7 +136,7 @@ static PyObject *find(const gts_py_dispatcher *self, const void *key)
 /* Remembers the callable of a variant, which it steals, unless another thread has done so meanwhile. Borrowed, or NULL. */
 static PyObject *remember(gts_py_dispatcher *self, PyObject *key, PyObject *callable)
 {
-    PyObject *const known = find(self, PyBytes_AS_STRING(key));
+    PyObject *const known = find_variant(self, PyBytes_AS_STRING(key));
     gts_py_variant *grown = NULL;
     if (known == NULL)
         grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
@@ -187,6 +187,6 @@ PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
         else if (GTS_UNLIKELY(read_static(self, i, argv[parameter], &key[1 + i]) != 0))
             return NULL;
     }
-    PyObject *const callable = find(self, key);
+    PyObject *const callable = find_variant(self, key);
     return GTS_LIKELY(callable != NULL) ? callable : choose(self, key, argv);
 }

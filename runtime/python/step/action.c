@@ -115,7 +115,7 @@ static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
 }
 
 /* Calls the function. It may drop the action, or have its arrays swapped by another step. */
-static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
+static PyObject *action_call(PyObject *object, PyObject *args, PyObject *keywords)
 {
     if (PyTuple_GET_SIZE(args) != 0 || (keywords != NULL && PyDict_GET_SIZE(keywords) != 0))
         return PyErr_Format(PyExc_TypeError, "An action takes no arguments.");
@@ -146,7 +146,7 @@ PyObject *gts_py_action_copy(PyObject *object)
 }
 
 /* There is no Py_tp_clear, because a finalizer may still call the action: other objects break the cycles. */
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int action_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_action *const self = (gts_py_action *)object;
     Py_VISIT(Py_TYPE(object));
@@ -154,7 +154,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return gts_py_visit_kept(self->kept, self->kept_count, visit, arg);
 }
 
-static void dealloc(PyObject *object)
+static void action_dealloc(PyObject *object)
 {
     gts_py_action *const self = (gts_py_action *)object;
     PyObject_GC_UnTrack(object);
@@ -188,9 +188,15 @@ PyDoc_STRVAR(DOC, "Action(function, /, *arrays)\n--\n\n"
                   "other ones.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC}, {Py_tp_new, make},          {Py_tp_call, call},
-    {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {Py_tp_repr, repr},
-    {Py_tp_members, MEMBERS}, {Py_tp_getset, ATTRIBUTES}, {0, NULL},
+    {Py_tp_doc, (void *)DOC},
+    {Py_tp_new, make},
+    {Py_tp_call, action_call},
+    {Py_tp_dealloc, action_dealloc},
+    {Py_tp_traverse, action_traverse},
+    {Py_tp_repr, repr},
+    {Py_tp_members, MEMBERS},
+    {Py_tp_getset, ATTRIBUTES},
+    {0, NULL},
 };
 
 PyType_Spec gts_py_action_spec = {

@@ -165,7 +165,8 @@ static int start(gts_py_bound *self)
     return status > 0 ? gts_py_start_slowly(self) : gts_py_raise(&program->program->error);
 }
 
-static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size_t flagged_given, PyObject *keywords)
+static PyObject *bound_call(PyObject *callable, PyObject *const *Py_UNUSED(args), size_t flagged_given,
+                            PyObject *keywords)
 {
     if (GTS_UNLIKELY(gts_py_has_arguments(flagged_given, keywords)))
         return PyErr_Format(PyExc_TypeError,
@@ -244,7 +245,7 @@ PyObject *gts_py_bound_new(gts_py_program *program)
     gts_py_bound *self = (gts_py_bound *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
-    self->vectorcall = call;
+    self->vectorcall = bound_call;
     self->program = (gts_py_program *)Py_NewRef((PyObject *)program);
     self->kept = take_kept(program);
     if (self->kept == NULL) {
@@ -263,7 +264,7 @@ static Py_ssize_t leaf_count(const gts_py_bound *self)
     return (Py_ssize_t)self->program->program->stub->leaf_count;
 }
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int bound_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_bound *const self = (gts_py_bound *)object;
     Py_VISIT(Py_TYPE(object));
@@ -273,7 +274,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 }
 
 /* Breaks cycles. The program stays, because a finalizer may still start the call, which is then refused. */
-static int clear(PyObject *object)
+static int bound_clear(PyObject *object)
 {
     gts_py_bound *const self = (gts_py_bound *)object;
     if (self->call != NULL)
@@ -282,12 +283,12 @@ static int clear(PyObject *object)
     return 0;
 }
 
-static void dealloc(PyObject *object)
+static void bound_dealloc(PyObject *object)
 {
     gts_py_bound *const self = (gts_py_bound *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    (void)clear(object);
+    (void)bound_clear(object);
     gts_unbind(&self->call);
     Py_XDECREF(self->checked);
     Py_XDECREF((PyObject *)self->program);
@@ -420,11 +421,11 @@ PyDoc_STRVAR(DOC,
              "program. It keeps its arrays.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC},   {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc},   {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},       {Py_tp_repr, repr},
-    {Py_tp_getset, ATTRIBUTES}, {Py_tp_members, MEMBERS},
-    {Py_tp_methods, METHODS},   {0, NULL},
+    {Py_tp_doc, (void *)DOC},       {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, bound_dealloc}, {Py_tp_traverse, bound_traverse},
+    {Py_tp_clear, bound_clear},     {Py_tp_repr, repr},
+    {Py_tp_getset, ATTRIBUTES},     {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},       {0, NULL},
 };
 
 PyType_Spec gts_py_bound_spec = {

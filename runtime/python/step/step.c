@@ -71,7 +71,8 @@ int gts_py_do_slowly(gts_py_step *self, size_t *position, gts_step_act act)
     return status;
 }
 
-static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size_t flagged_given, PyObject *keywords)
+static PyObject *step_call(PyObject *callable, PyObject *const *Py_UNUSED(args), size_t flagged_given,
+                           PyObject *keywords)
 {
     gts_py_step *const self = (gts_py_step *)callable;
     if (GTS_UNLIKELY(gts_py_has_arguments(flagged_given, keywords)))
@@ -217,7 +218,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     gts_py_step *const self = state == NULL ? NULL : (gts_py_step *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
-    self->vectorcall = call;
+    self->vectorcall = step_call;
     self->actions = PySequence_Tuple(actions);
     if (self->actions == NULL || make_step(state, name, self->actions, &self->step) != 0) {
         Py_DECREF(self);
@@ -229,14 +230,14 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 }
 
 /* There is no Py_tp_clear, because a finalizer may still run the step: its actions break the cycles they are part of. */
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int step_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(((gts_py_step *)object)->actions);
     return 0;
 }
 
-static void dealloc(PyObject *object)
+static void step_dealloc(PyObject *object)
 {
     gts_py_step *const self = (gts_py_step *)object;
     PyObject_GC_UnTrack(object);
@@ -334,10 +335,18 @@ PyDoc_STRVAR(DOC, "Step(actions, name='step')\n--\n\n"
                   "each stretch of them. A callable takes no arguments, and its result is ignored.");
 
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, (void *)DOC},   {Py_tp_new, make},          {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_dealloc, dealloc},   {Py_tp_traverse, traverse}, {Py_tp_repr, repr},
-    {Py_tp_getset, ATTRIBUTES}, {Py_tp_members, MEMBERS},   {Py_tp_methods, METHODS},
-    {Py_sq_length, length},     {Py_sq_item, item},         {0, NULL},
+    {Py_tp_doc, (void *)DOC},
+    {Py_tp_new, make},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, step_dealloc},
+    {Py_tp_traverse, step_traverse},
+    {Py_tp_repr, repr},
+    {Py_tp_getset, ATTRIBUTES},
+    {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},
+    {Py_sq_length, length},
+    {Py_sq_item, item},
+    {0, NULL},
 };
 
 PyType_Spec gts_py_step_spec = {

@@ -385,8 +385,8 @@ static int check_hooks(const gts_granule_descriptor *self, const gts_hook *hooks
     return 0;
 }
 
-static int bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks,
-                gts_array *arrays, span *spans)
+static int bind_all(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks,
+                    gts_array *arrays, span *spans)
 {
     const gts_granule_descriptor *const descriptor = self->descriptor;
     memcpy(arrays, self->arrays, descriptor->array_count * sizeof *arrays);
@@ -423,7 +423,7 @@ int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t inde
     GTS_TRY(gts_granule_check_idle(self));
     gts_array *const arrays = gts_new(descriptor->array_count, sizeof *arrays);
     span *const spans = gts_new(descriptor->array_count, sizeof *spans);
-    const int status = bind(self, arguments, index_base, hooks, arrays, spans);
+    const int status = bind_all(self, arguments, index_base, hooks, arrays, spans);
     free(arrays);
     free(spans);
     return status;

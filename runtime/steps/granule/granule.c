@@ -47,7 +47,7 @@ static bool is_of_parent(const gts_granule *self)
 }
 
 /* Takes a bound granule for the caller alone. */
-static int enter(const gts_granule *self)
+static int enter_granule(const gts_granule *self)
 {
     if (GTS_UNLIKELY(!is_bound(self)))
         return refuse_unbound(self);
@@ -142,7 +142,7 @@ static GTS_NOINLINE int use_scalars(gts_granule *self, uint32_t step)
 
 int gts_granule_run(gts_granule *self, uint32_t step)
 {
-    GTS_TRY(enter(self));
+    GTS_TRY(enter_granule(self));
     int status = GTS_LIKELY(self->run_with[step] == self->change) ? 0 : use_scalars(self, step);
     if (GTS_LIKELY(status == 0))
         status = gts_step_run(self->steps[step]);
