@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/layout.h"
+#include "base/strided.h"
 #include "base/refuse.h"
 #include "base/table_copy.h"
 #include "base/wide.h"
@@ -356,16 +356,14 @@ int gts_shift_table(gts_program *self, uint32_t index)
     if (table->dtype != GTS_INT32 && table->dtype != GTS_INT64)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR, "must have index base 0, because its dtype is '%s'.",
                                 gts_dtype_name(table->dtype));
-    size_t size;
-    gts_extent extent;
-    gts_table_copy *const copy = gts_measure(table, &size, &extent)
-                                     ? malloc(sizeof *copy + (size_t)extent.high - (size_t)extent.low)
-                                     : NULL;
+    gts_range memory;
+    gts_table_copy *const copy = gts_find_range(table, &memory) ? malloc(sizeof *copy + (memory.high - memory.low))
+                                                                : NULL;
     if (copy == NULL)
         return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");
     copy->owners = 1;
-    shift(table, copy->bytes - extent.low, 0, table->shape[0] - 1);
+    shift(table, copy->bytes + memory.lead, 0, table->shape[0] - 1);
     known->copy = copy;
-    table->data = copy->bytes - extent.low;
+    table->data = copy->bytes + memory.lead;
     return 0;
 }

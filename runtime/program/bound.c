@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/layout.h"
 #include "base/lock.h"
 #include "base/new.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 #include "base/table_copy.h"
 #include "program/private.h"
 
@@ -256,14 +256,11 @@ int gts_bound_refuse_closed(const gts_bound_call *call)
 /* Whether all pages of an array belong to this process. */
 static bool is_mapped(const gts_array *array)
 {
-    size_t size;
-    gts_extent extent;
-    if (!gts_measure(array, &size, &extent) || size == 0)
+    gts_range memory;
+    if (!gts_find_range(array, &memory) || memory.size == 0)
         return true;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t begin = ((uintptr_t)array->data + (uintptr_t)extent.low) / page * page;
-    const uintptr_t end = (uintptr_t)array->data + (uintptr_t)extent.high;
-    return msync((void *)begin, end - begin, MS_ASYNC) == 0;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = memory.low / page * page;
+    return msync((void *)begin, memory.high - begin, MS_ASYNC) == 0;
 }
 
 /* When debugging: refuses an array that was freed, as far as the allocator has given its memory back. */
@@ -336,7 +333,7 @@ void gts_find_memory(const gts_array *array, uintptr_t *low, uintptr_t *high)
 {
     gts_range memory;
     if (!gts_find_range(array, &memory))
-        memory = (gts_range){0, UINTPTR_MAX};
+        memory = (gts_range){.high = UINTPTR_MAX};
     *low = memory.low;
     *high = memory.high;
 }

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/refuse.h"
-#include "base/section.h"
+#include "base/strided.h"
 #include "program/private.h"
 #include "steps/steps.h"
 

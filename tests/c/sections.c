@@ -1,8 +1,8 @@
 /*
  * Arrays that share elements: every answer is compared with the lists of both arrays' elements, for random arrays in one
- * memory and for the sections that hosts pass. section.c is included, because the runtime does not export it.
+ * memory and for the sections that hosts pass. strided.c is included, because the runtime does not export it.
  */
-#include "base/section.c"
+#include "base/strided.c"
 
 #include "harness.h"
 

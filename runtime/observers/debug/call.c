@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/layout.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
@@ -20,9 +20,8 @@
 static int keep_before(gts_program *self, gts_checked_field *field, const gts_contract *contract,
                        const gts_array *array)
 {
-    size_t size;
-    gts_extent extent;
-    field->before = gts_measure(array, &size, &extent) ? malloc(size) : NULL;
+    gts_range memory;
+    field->before = gts_find_range(array, &memory) ? malloc(memory.size) : NULL;
     if (field->before == NULL)
         return GTS_REFUSE(self, contract, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
     gts_pack(array, field->before);

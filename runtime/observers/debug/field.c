@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/layout.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 #include "program/counting.h"
 
 /* ---- Fields on a GPU ------------------------------------------------------------------------------------------- */
@@ -14,20 +14,19 @@
 static int copy_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
 {
     const gts_cuda *const cuda = gts_gpu_functions(self);
-    size_t size;
-    gts_extent extent;
-    if (!gts_measure(array, &size, &extent) || !gts_buffer_reserve(&checked->copy, (size_t)(extent.high - extent.low)))
+    gts_range memory;
+    if (!gts_find_range(array, &memory) || !gts_buffer_reserve(&checked->copy, memory.high - memory.low))
         return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
-    if (size == 0)
+    if (memory.size == 0)
         return 0;
-    const int error = gts_cuda_copy(cuda, self->runtime->gpu.stream, checked->copy.bytes,
-                                    (char *)array->data + extent.low, (size_t)(extent.high - extent.low), true);
+    const int error = gts_cuda_copy(cuda, self->runtime->gpu.stream, checked->copy.bytes, (void *)memory.low,
+                                    memory.high - memory.low, true);
     if (error != 0) {
         GTS_TRY(gts_gpu_wait(self)); /* which names the program after which the GPU runs nothing */
         return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: '%s' cannot be copied from the GPU: %s.",
                                   name, gts_cuda_describe(cuda, error).text);
     }
-    array->data = checked->copy.bytes - extent.low;
+    array->data = checked->copy.bytes + memory.lead;
     return 0;
 }
 

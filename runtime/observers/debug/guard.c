@@ -7,9 +7,9 @@
  * accessed something else than its arrays, the call fails and its results are not copied back.
  */
 #define _GNU_SOURCE
-#include "base/layout.h"
 #include "base/new.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 #include "observers/debug/guard.h"
 
 /* Memory on each side of a copy that is not open, in bytes; more for a larger copy. */
@@ -191,23 +191,19 @@ static int call_back(gts_program *self, uint32_t leaf, const gts_callback_value 
 
 static int compare_addresses(const void *a, const void *b)
 {
-    const uintptr_t first = ((const gts_part *)a)->low, second = ((const gts_part *)b)->low;
+    const uintptr_t first = ((const gts_part *)a)->memory.low, second = ((const gts_part *)b)->memory.low;
     return (first > second) - (first < second);
 }
 
 static void find_parts(const gts_program *self, gts_guard *guard)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
-        size_t size;
-        gts_extent extent;
+        gts_range memory;
         if (!gts_is_array(self->stub->leaves[i].kind))
             continue;
         const gts_array *const array = gts_array_of(self, i);
-        if (array->device != GTS_CPU || !gts_measure(array, &size, &extent))
-            continue;
-        const uintptr_t data = (uintptr_t)array->data;
-        guard->parts[guard->part_count++] = (gts_part){
-            i, *array, size, data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, NULL};
+        if (array->device == GTS_CPU && gts_find_range(array, &memory))
+            guard->parts[guard->part_count++] = (gts_part){i, *array, memory, NULL};
     }
     qsort(guard->parts, guard->part_count, sizeof *guard->parts, compare_addresses);
 }
@@ -218,13 +214,13 @@ static void find_regions(gts_guard *guard)
     for (size_t i = 0; i < guard->part_count; ++i) {
         gts_part *const part = &guard->parts[i];
         const size_t align = gts_dtype_size(part->array.dtype);
-        if (region == NULL || part->low >= region->high) {
+        if (region == NULL || part->memory.low >= region->high) {
             region = &guard->regions[guard->region_count++];
-            *region = (gts_region){.low = part->low, .high = part->high, .align = align};
+            *region = (gts_region){.low = part->memory.low, .high = part->memory.high, .align = align};
         }
-        region->high = part->high > region->high ? part->high : region->high;
+        region->high = part->memory.high > region->high ? part->memory.high : region->high;
         region->align = align > region->align ? align : region->align;
-        region->has_gaps = ++region->part_count > 1 || part->size != part->high - part->low;
+        region->has_gaps = ++region->part_count > 1 || part->memory.size != part->memory.high - part->memory.low;
         part->region = region;
     }
 }

@@ -6,6 +6,7 @@
 
 #include "observers/debug/checked.h"
 #include "observers/debug/pages.h"
+#include "base/strided.h"
 #include "gtstub/stub.h"
 
 /* The memory of one array, or of several that share it, and its copy. */
@@ -22,9 +23,8 @@ typedef struct gts_region {
 /* An array of the call. */
 typedef struct gts_part {
     uint32_t leaf;
-    gts_array array;     /* all the memory that the SDFG may access in its place */
-    size_t size;         /* of all elements, in bytes */
-    uintptr_t low, high; /* of its memory */
+    gts_array array;  /* all the memory that the SDFG may access in its place */
+    gts_range memory; /* of the array */
     gts_region *region;
 } gts_part;
 

@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/layout.h"
 #include "base/lock.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 #include "embedded/map_output.h"
 
 _Static_assert(GTS_MAP_OUTPUT_RANK == GTS_MAX_RANK, "the header cannot include the other one");
@@ -28,13 +28,10 @@ static gts_program *programs;
 static uint32_t find_argument(const gts_program *self, const void *data)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
-        size_t size;
-        gts_extent extent;
-        if (!gts_checked_is_field(self, i) || !self->stub->leaves[i].written)
-            continue;
-        const gts_array *const array = gts_array_of(self, i);
-        const int64_t offset = (int64_t)((uintptr_t)data - (uintptr_t)array->data);
-        if (gts_measure(array, &size, &extent) && offset >= extent.low && offset < extent.high)
+        gts_range memory;
+        if (gts_checked_is_field(self, i) && self->stub->leaves[i].written &&
+            gts_find_range(gts_array_of(self, i), &memory) && (uintptr_t)data >= memory.low &&
+            (uintptr_t)data < memory.high)
             return i;
     }
     return UINT32_MAX;

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/layout.h"
 #include "base/new.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 #include "observers/debug/guard.h"
 
 /* What was found around one region. */
@@ -126,8 +126,8 @@ static bool is_there(const gts_part *part, const finding *found)
     const gts_region *const region = found->region;
     const uintptr_t address = found->first - region->copy + region->low;
     if (found->is_between)
-        return address >= part->low && address < part->high;
-    return found->is_after ? part->high == region->high : part->low == region->low;
+        return address >= part->memory.low && address < part->memory.high;
+    return found->is_after ? part->memory.high == region->high : part->memory.low == region->low;
 }
 
 /* The array of a region that a finding is about; NULL for a workspace. Of several, it is one that is accessed so. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/element.h"
-#include "base/section.h"
+#include "base/strided.h"
 #include "base/wide.h"
 #include "gtstub/arrays.h"
 

@@ -25,7 +25,7 @@ static size_t bytes_to_copy(const gts_program *self, const gts_recorder_call *ca
 {
     const gts_recorder_value *const value = &call->values[index];
     const bool is_copied = value->array.device != GTS_CPU && (!only_written || self->stub->leaves[index].written);
-    return is_copied ? (size_t)(value->extent.high - value->extent.low) : 0;
+    return is_copied ? value->range.high - value->range.low : 0;
 }
 
 /* Copies the arrays that are on a GPU, or those of them that the call writes, and waits for the stream once. */
@@ -44,8 +44,8 @@ static bool copy_to_host(gts_program *self, gts_recorder_call *call, bool only_w
             continue;
         size -= bytes;
         call->gpu_error = gts_cuda_copy(gts_gpu_functions(self), self->runtime->gpu.stream, place,
-                                        (char *)value->array.data + value->extent.low, bytes, size == 0);
-        value->host = place - value->extent.low;
+                                        (void *)value->range.low, bytes, size == 0);
+        value->host = place + value->range.lead;
         place += bytes;
     }
     return call->gpu_error == 0;
@@ -84,12 +84,13 @@ static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_va
 {
     if (value->store == NULL)
         value->store = find_store(program, leaf, &value->array);
-    if (!gts_buffer_reserve(&packed, value->size))
+    if (!gts_buffer_reserve(&packed, value->range.size))
         return -1;
     gts_array array = value->array;
     array.data = value->host;
     gts_pack(&array, packed.bytes);
-    return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.bytes, value->size);
+    return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.bytes,
+                           value->range.size);
 }
 
 /* Joins two spans, and with them all spans that were joined with either before. */
@@ -186,13 +187,12 @@ bool gts_snapshot_before(gts_program *self, gts_recorder_call *call)
     for (uint32_t i = 0; i < count; ++i) {
         gts_recorder_value *const value = &call->values[i];
         *value = (gts_recorder_value){.array = array_of(self, i), .after = -1};
-        if (!gts_measure(&value->array, &value->size, &value->extent)) {
+        if (!gts_find_range(&value->array, &value->range)) {
             errno = EOVERFLOW;
             return false;
         }
-        const uintptr_t data = (uintptr_t)value->array.data;
         value->host = value->array.data;
-        value->span = (gts_span){data + (uintptr_t)value->extent.low, data + (uintptr_t)value->extent.high, i};
+        value->span = (gts_span){value->range.low, value->range.high, i};
     }
     join_overlapping(call->values, count);
     if (!copy_to_host(self, call, false))

@@ -1,7 +1,7 @@
 /* Inside the runtime: the arguments of one call of a recording. All data is protected by the recorder's lock. */
 #pragma once
 
-#include "base/layout.h"
+#include "base/strided.h"
 #include "program/observe.h"
 #include "observers/record/archive.h"
 
@@ -35,8 +35,7 @@ typedef struct gts_span {
 typedef struct gts_recorder_value {
     gts_array array;
     void *host; /* array.data, or the place of that element in a copy if the array is on a GPU */
-    size_t size;
-    gts_extent extent;
+    gts_range range;
     gts_span span;
     gts_store *store;
     int64_t before, after; /* offsets in the store, in bytes; `after` is -1 if the call does not write the argument */

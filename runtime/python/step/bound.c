@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "base/element.h"
-#include "base/section.h"
+#include "base/strided.h"
 #include "python/step/step.h"
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */

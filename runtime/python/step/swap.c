@@ -1,7 +1,7 @@
 /* Exchanges arrays in all bound calls and actions of steps. An array is known by its memory, whatever object has it. */
 #include "python/step/step.h"
 
-#include "base/section.h"
+#include "base/strided.h"
 
 /* The object of a swapped array. */
 typedef struct member {

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/layout.h"
 #include "base/new.h"
-#include "base/section.h"
+#include "base/strided.h"
 #include "steps/granule/private.h"
 #include "program/counting.h"
 
@@ -54,11 +53,10 @@ static int check_argument(const gts_granule *granule, const gts_granule_array_de
                                       "must have %" PRId64 " elements on %s, as when it was exported, not %" PRId64 ".",
                                       wanted->shape[axis], axis_text(granule, wanted, axis).text, given->shape[axis]);
     }
-    size_t size;
-    gts_extent extent;
-    if (!gts_measure(given, &size, &extent))
+    gts_range memory;
+    if (!gts_find_range(given, &memory))
         return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "has strides that no address can hold.");
-    if (given->data == NULL && size > 0)
+    if (given->data == NULL && memory.size > 0)
         return GTS_REFUSE_GRANULE(self, wanted, GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (given->readonly && wanted->written)
         return GTS_REFUSE_GRANULE(self, wanted, GTS_VALUE_ERROR, "is read-only, but a step writes it.");

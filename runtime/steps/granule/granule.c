@@ -4,7 +4,7 @@
 
 #include "base/element.h"
 #include "base/error.h"
-#include "base/section.h"
+#include "base/strided.h"
 #include "steps/granule/private.h"
 
 int gts_granule_refuse_closed(const gts_granule *self)

@@ -14,7 +14,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/layout.h"
+#include "base/strided.h"
 #include "base/path.h"
 #include "steps/granule/private.h"
 
@@ -142,16 +142,15 @@ static int set_addresses(const gts_kept *kept, const gts_granule_descriptor *sel
     for (uint32_t i = 0; i < self->array_count; ++i) {
         if (self->arrays[i].is_argument)
             continue;
-        size_t size;
-        gts_extent extent;
+        gts_range memory;
         uint64_t room;
         char *first;
         const bool is_constant = found->places[i].part == IS_CONSTANT;
-        if (!find_place(kept, &found->places[i], &first, &room) || !gts_measure(&arrays[i], &size, &extent) ||
-            (uint64_t)(extent.high - extent.low) > room || (is_constant && self->arrays[i].written))
+        if (!find_place(kept, &found->places[i], &first, &room) || !gts_find_range(&arrays[i], &memory) ||
+            memory.high - memory.low > room || (is_constant && self->arrays[i].written))
             return GTS_REFUSE_KEPT(self, folder, GTS_RUNTIME_ERROR, "is damaged: array '%s' has no place in it.",
                                    self->arrays[i].name);
-        arrays[i].data = first - extent.low;
+        arrays[i].data = first + memory.lead;
         arrays[i].readonly = is_constant;
         is_temporary[i] = found->places[i].part == IS_TEMPORARY;
     }

@@ -1,6 +1,8 @@
-#include "base/section.h"
+#include "base/strided.h"
 
-#include "base/element.h"
+#include <string.h>
+
+#include "gtstub/arrays.h"
 
 /* The combinations of indices that gts_overlap() tries at most. Arrays of which each axis encloses the next need a few. */
 #define MOST_TRIED 4096
@@ -15,6 +17,63 @@ bool gts_have_one_layout(const gts_array *a, const gts_array *b)
             return false;
     }
     return true;
+}
+
+/* ---- The memory of an array ------------------------------------------------------------------------------------- */
+
+bool gts_find_range(const gts_array *array, gts_range *range)
+{
+    const int64_t element = (int64_t)gts_dtype_size(array->dtype);
+    int64_t size = element;
+    for (int32_t i = 0; i < array->rank; ++i) {
+        if (array->shape[i] < 0 || __builtin_mul_overflow(size, array->shape[i], &size))
+            return false;
+    }
+    int64_t low = 0, high = size == 0 ? 0 : element; /* in bytes from array->data */
+    for (int32_t i = 0; size != 0 && i < array->rank; ++i) {
+        int64_t reach;
+        int64_t *const end = array->strides[i] < 0 ? &low : &high;
+        if (__builtin_mul_overflow(array->shape[i] - 1, array->strides[i], &reach) ||
+            __builtin_mul_overflow(reach, element, &reach) || __builtin_add_overflow(*end, reach, end))
+            return false;
+    }
+    const uintptr_t data = (uintptr_t)array->data;
+    *range = (gts_range){data + (uintptr_t)low, data + (uintptr_t)high, 0 - (size_t)low, (size_t)size};
+    return true;
+}
+
+void gts_copy(const gts_array *from, const gts_array *to)
+{
+    const int64_t element = (int64_t)gts_dtype_size(from->dtype);
+    int64_t run = 1;   /* number of elements on the leading axes that are contiguous in the memory of both */
+    int32_t first = 0; /* axis after these */
+    while (first < from->rank &&
+           (from->shape[first] == 1 || (from->strides[first] == run && to->strides[first] == run)))
+        run *= from->shape[first++];
+    int64_t position[GTS_MAX_RANK] = {0};
+    const char *source = from->data;
+    char *target = to->data;
+    for (bool is_done = gts_is_empty(from); !is_done;) {
+        memcpy(target, source, (size_t)(run * element));
+        is_done = true;
+        for (int32_t axis = first; is_done && axis < from->rank; ++axis) { /* to the next run */
+            is_done = ++position[axis] == from->shape[axis];
+            /* 0 for size 1, where strides may be any number */
+            const int64_t steps = is_done ? 1 - from->shape[axis] : 1;
+            source += steps * (steps == 0 ? 0 : from->strides[axis]) * element;
+            target += steps * (steps == 0 ? 0 : to->strides[axis]) * element;
+            position[axis] = is_done ? 0 : position[axis];
+        }
+    }
+}
+
+void gts_pack(const gts_array *array, void *packed)
+{
+    gts_array to = *array;
+    to.data = packed;
+    for (int32_t axis = 0; axis < array->rank; ++axis)
+        to.strides[axis] = axis == 0 ? 1 : to.strides[axis - 1] * to.shape[axis - 1];
+    gts_copy(array, &to);
 }
 
 /* ---- Where the elements are ------------------------------------------------------------------------------------- */

@@ -1,7 +1,23 @@
-/* Shared by the runtime and the Python host: where the elements of arrays are, and arrays that share elements. */
+/* Shared by the runtime and the Python host: the elements of strided arrays, their memory and copies of them. */
 #pragma once
 
 #include "gtstub/gtstub.h"
+
+/* The memory that an array uses. */
+typedef struct gts_range {
+    uintptr_t low, high; /* addresses: of the first byte, and of the one after the last; the same without elements */
+    size_t lead;         /* bytes before array->data, because of negative strides */
+    size_t size;         /* bytes of all elements, without what lies between them */
+} gts_range;
+
+/* Finds the memory of an array; false if its size or its strides exceed what an address can hold. */
+bool gts_find_range(const gts_array *array, gts_range *range);
+
+/* Copies all elements of an array to another one of the same type and sizes. */
+void gts_copy(const gts_array *from, const gts_array *to);
+
+/* Copies all elements of an array to packed memory: contiguous, with the first axis fastest. */
+void gts_pack(const gts_array *array, void *packed);
 
 /* Axes with more than one element and a stride above 0, longest stride first. There is room for those of two arrays. */
 typedef struct gts_axes {
@@ -38,7 +54,7 @@ bool gts_is_section(const gts_array *section, const gts_array *of);
 bool gts_meet(const gts_array *a, const gts_array *b);
 
 /*
- * Whether two arrays share memory. In doubt they do: arrays of elements of different sizes if each begins before the
- * other one ends, and arrays of which too many combinations of indices would have to be tried.
+ * Whether two arrays may share an element; false is always right. True without proof for arrays whose elements differ
+ * in size, if each begins before the other one ends, and if too many combinations of indices would have to be tried.
  */
 bool gts_overlap(const gts_array *a, const gts_array *b);
