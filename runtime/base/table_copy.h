@@ -6,19 +6,19 @@
 #include "gtstub/arrays.h"
 
 struct gts_table_copy {
-    unsigned int owners;       /* it is freed with the last of them */
-    _Alignas(16) char bytes[]; /* as malloc() aligns */
+    _Atomic unsigned int owners; /* it is freed with the last of them */
+    _Alignas(16) char bytes[];   /* as malloc() aligns */
 };
 
 static inline gts_table_copy *gts_table_copy_keep(gts_table_copy *copy)
 {
-    (void)__atomic_fetch_add(&copy->owners, 1, __ATOMIC_RELAXED);
+    ++copy->owners;
     return copy;
 }
 
 /* `copy` may be NULL. */
 static inline void gts_table_copy_release(gts_table_copy *copy)
 {
-    if (copy != NULL && __atomic_fetch_sub(&copy->owners, 1, __ATOMIC_ACQ_REL) == 1)
+    if (copy != NULL && --copy->owners == 0)
         free(copy);
 }

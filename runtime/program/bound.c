@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "program/bound.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,16 +20,16 @@
 void gts_binding_begin(gts_binding *binding)
 {
     binding->outer = gts_binding_here;
-    binding->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    binding->generation = gts_forks;
     gts_binding_here = binding;
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    gts_add_attention(1);
 }
 
 void gts_binding_end(gts_binding *binding)
 {
     gts_binding_here = binding->outer;
-    if (binding->generation == __atomic_load_n(&gts_forks, __ATOMIC_RELAXED)) /* a fork sets gts_attention to 0 */
-        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+    if (binding->generation == gts_forks) /* a fork sets gts_attention to 0 */
+        gts_add_attention(-1);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------- */
@@ -156,7 +157,7 @@ void gts_bound_close(gts_program *program)
 
 gts_bound_call *gts_bound_keep(gts_bound_call *call)
 {
-    (void)__atomic_add_fetch(&call->references, 1, __ATOMIC_RELAXED);
+    ++call->references;
     return call;
 }
 
@@ -164,7 +165,7 @@ void gts_unbind(gts_bound_call **call)
 {
     gts_bound_call *const self = *call;
     *call = NULL;
-    if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
+    if (self == NULL || --self->references > 0)
         return;
     (void)pthread_mutex_lock(&lock);
     if (self->program != NULL) {
@@ -456,14 +457,14 @@ int gts_set_scalars(gts_bound_call *call, const gts_scalar *scalars, size_t coun
             return gts_error_set(&program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
                                  call->stub->name, scalars[i].argument);
     }
-    if (__atomic_exchange_n(&call->is_changing, true, __ATOMIC_SEQ_CST))
+    if (atomic_exchange(&call->is_changing, true))
         return GTS_REFUSE_PROGRAM(program, GTS_RUNTIME_ERROR,
                                   "has a bound call that is being changed, in another thread or in a step.");
     gts_bound_call *changed;
     const int status = gts_bound_change(call, gts_bound_change_scalars, &(const gts_scalars){scalars, count}, &changed);
     if (status > 0)
         gts_bound_replace(call, changed, NULL);
-    __atomic_store_n(&call->is_changing, false, __ATOMIC_SEQ_CST);
+    call->is_changing = false;
     gts_unbind(&changed);
     return status < 0 ? -1 : 0;
 }

@@ -29,24 +29,24 @@ typedef struct gts_held_array {
 } gts_held_array;
 
 typedef struct gts_held {
-    bool is_changing; /* a step that has them is being changed */
+    _Atomic bool is_changing; /* a step that has them is being changed */
     size_t count;
     gts_held_array array[];
 } gts_held;
 
 struct gts_bound_call {
-    gts_program *program;      /* NULL after it was closed */
-    void *slots;               /* of this call, in the same block of memory */
-    int (*run)(gts_program *); /* of the stub: `start` for a C or Fortran host, `run` for other hosts */
-    bool needs_host;           /* each start converts objects of the host */
-    unsigned int references;   /* of the host, and of the steps that contain the call */
-    const gts_stub *stub;      /* never unmapped */
-    void *args;                /* the `struct <name>_args` */
-    gts_table_copy **tables;   /* [stub->leaf_count], those that the slots contain; NULL if there is none */
-    gts_bound_call *next;      /* of the same program */
-    gts_held *held;            /* the arrays of `args` and `fields`, which gts_bound_hold() finds; NULL before */
-    gts_array *fields;         /* [stub->leaf_count], those without axes, of a host with its own objects; or NULL */
-    bool is_changing;          /* it is being changed, by itself or in a step */
+    gts_program *program;            /* NULL after it was closed */
+    void *slots;                     /* of this call, in the same block of memory */
+    int (*run)(gts_program *);       /* of the stub: `start` for a C or Fortran host, `run` for other hosts */
+    bool needs_host;                 /* each start converts objects of the host */
+    _Atomic unsigned int references; /* of the host, and of the steps that contain the call */
+    const gts_stub *stub;            /* never unmapped */
+    void *args;                      /* the `struct <name>_args` */
+    gts_table_copy **tables;         /* [stub->leaf_count], those that the slots contain; NULL if there is none */
+    gts_bound_call *next;            /* of the same program */
+    gts_held *held;                  /* the arrays of `args` and `fields`, which gts_bound_hold() finds; NULL before */
+    gts_array *fields;        /* [stub->leaf_count], those without axes, of a host with its own objects; or NULL */
+    _Atomic bool is_changing; /* it is being changed, by itself or in a step */
 };
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ void gts_callback_host(gts_program *self, uint32_t leaf, const gts_callback_valu
                        uint32_t results)
 {
     if (self->call_back(self, leaf, values, arguments, results) != 0)
-        __atomic_store_n(&self->callback_failed, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&self->callback_failed, true, __ATOMIC_SEQ_CST);
 }
 
 int gts_refuse_own_callback(gts_program *self)
@@ -48,8 +48,9 @@ int gts_callbacks_begin(gts_program **running, gts_program *self)
 
 int gts_callbacks_end(gts_program **running, gts_program *self)
 {
-    const bool failed = __atomic_load_n(&self->callback_failed, __ATOMIC_RELAXED);
-    __atomic_store_n(&self->callback_failed, false, __ATOMIC_RELAXED);
+    const bool failed = __atomic_load_n(&self->callback_failed, __ATOMIC_SEQ_CST);
+    if (GTS_UNLIKELY(failed))
+        __atomic_store_n(&self->callback_failed, false, __ATOMIC_SEQ_CST);
     __atomic_store_n(running, NULL, __ATOMIC_RELEASE);
     if (GTS_LIKELY(!failed))
         return 0;

@@ -25,7 +25,7 @@ static const struct {
 
 GTS_LOCK(lock) /* of `functions` until it is complete */
 static gts_cuda functions;
-static bool is_complete;
+static _Atomic bool is_complete;
 
 /* Returns the name of a function that is missing; NULL if none is. */
 static const char *find_all(void *library, gts_device device)
@@ -46,15 +46,15 @@ const gts_cuda *gts_cuda_find(void *library, gts_device device, const char **mis
 {
     *missing = NULL;
     (void)pthread_mutex_lock(&lock);
-    if (!__atomic_load_n(&is_complete, __ATOMIC_RELAXED) && (*missing = find_all(library, device)) == NULL)
-        __atomic_store_n(&is_complete, true, __ATOMIC_RELEASE);
+    if (!is_complete && (*missing = find_all(library, device)) == NULL)
+        is_complete = true;
     (void)pthread_mutex_unlock(&lock);
     return gts_cuda_loaded();
 }
 
 const gts_cuda *gts_cuda_loaded(void)
 {
-    return __atomic_load_n(&is_complete, __ATOMIC_ACQUIRE) ? &functions : NULL;
+    return is_complete ? &functions : NULL;
 }
 
 gts_cuda_text gts_cuda_describe(const gts_cuda *cuda, int error)

@@ -23,8 +23,8 @@ __thread gts_binding *gts_binding_here;
 
 static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool others_wait)
 {
-    (void)__atomic_fetch_add(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    ++self->runtime->waiters;
+    gts_add_attention(1);
     const uint64_t begin = gts_ticks(), begin_ns = gts_clock_ns();
     /* A newcomer first pauses longer than any waiting thread does, so that each of those tries once before it. */
     struct timespec pause = {.tv_nsec = others_wait ? 2 * LONGEST_PAUSE_NS : 1000};
@@ -34,15 +34,15 @@ static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool ot
         pause.tv_nsec = pause.tv_nsec < LONGEST_PAUSE_NS ? 2 * pause.tv_nsec : LONGEST_PAUSE_NS;
         is_locked = gts_try_lock(self);
     } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin_ns < patience));
-    (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
-    (void)__atomic_fetch_sub(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
+    gts_add_attention(-1);
+    --self->runtime->waiters;
     gts_observe_span("wait", self->stub->name, begin);
     return is_locked;
 }
 
 bool gts_lock(gts_program *self, uint64_t patience)
 {
-    const bool others_wait = __atomic_load_n(&self->runtime->waiters, __ATOMIC_RELAXED) > 0;
+    const bool others_wait = self->runtime->waiters > 0;
     if (GTS_LIKELY(!others_wait) && gts_try_lock(self))
         return true;
     return patience > 0 && wait_for_lock(self, patience, others_wait);

@@ -24,8 +24,8 @@ static void end_openmp_threads(void)
 /* Called in each forked child, in which no other thread of the parent exists. */
 static void count_fork(void)
 {
-    (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&gts_attention, 0, __ATOMIC_RELAXED);
+    ++gts_forks;
+    gts_attention = 0;
     gts_loaded_forget();
     GTS_OBSERVE(after_fork, );
 }

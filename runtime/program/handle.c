@@ -12,7 +12,7 @@
 int gts_handle_end(gts_program *self)
 {
     void *const sdfg = self->sdfg;
-    __atomic_store_n(&self->sdfg, NULL, __ATOMIC_RELAXED); /* before its address is free: after_map() compares it */
+    __atomic_store_n(&self->sdfg, NULL, __ATOMIC_SEQ_CST); /* before its address is free: after_map() compares it */
     if (sdfg == NULL)
         return 0;
     const int status = ((int (*)(void *))self->runtime->exit)(sdfg);
@@ -54,7 +54,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
     self->runtime->has_new_handle = true;
     const uint64_t begin = gts_ticks();
     gts_pool_pause(true);
-    __atomic_store_n(&self->sdfg, stub->init(self), __ATOMIC_RELAXED);
+    __atomic_store_n(&self->sdfg, stub->init(self), __ATOMIC_SEQ_CST);
     gts_pool_pause(false);
     gts_observe_span("init", stub->name, begin);
     if (self->sdfg == NULL)

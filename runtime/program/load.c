@@ -185,7 +185,7 @@ static gts_program *new_program(const gts_stub *stub)
     self->has_extra_work = true; /* the first call */
     gts_forget_arrays(self);
     gts_forget_objects(self); /* version 1: no version is 0 */
-    self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    self->generation = gts_forks;
     gts_loaded_add(self);
     return self;
 }

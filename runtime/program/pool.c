@@ -17,6 +17,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,20 +356,20 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 const gts_pool_use *gts_pool_lend(void *library, const char *name)
 {
-    gts_sdfg_memory **variable; /* NULL if gtstub has not built the library */
+    gts_sdfg_memory *_Atomic *variable; /* NULL if gtstub has not built the library */
     gts_library_find(library, "__gtstub_memory_", name, &variable);
     if (variable == NULL)
         return NULL;
     (void)pthread_once(&once, reserve);
     if (arena_size == 0)
         return NULL;
-    gts_sdfg_memory *lent = __atomic_load_n(variable, __ATOMIC_RELAXED); /* maybe by another runtime */
+    gts_sdfg_memory *lent = *variable; /* maybe by another runtime */
     if (lent == NULL) {
         memory *const made = calloc(1, sizeof *made);
         if (made == NULL)
             return NULL;
         made->base = (gts_sdfg_memory){take_block, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
-        if (__atomic_compare_exchange_n(variable, &lent, &made->base, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        if (atomic_compare_exchange_strong(variable, &lent, &made->base))
             lent = &made->base;
         else
             free(made);

@@ -10,13 +10,13 @@
 #include "program/pool.h"
 
 struct gts_runtime {
-    gts_function exit;        /* `__dace_exit_<name>` */
-    gts_gpu gpu;              /* unused if the program runs on the CPU */
-    size_t *workspace_size;   /* bytes that were lent, [stub->workspace_count] */
-    unsigned int waiters;     /* threads that wait for the lock */
-    bool was_called;          /* a call has succeeded */
-    bool has_new_handle;      /* the SDFG's handle was initialised in this call */
-    gts_bound_call *bound;    /* a list of its bound calls */
+    gts_function exit;            /* `__dace_exit_<name>` */
+    gts_gpu gpu;                  /* unused if the program runs on the CPU */
+    size_t *workspace_size;       /* bytes that were lent, [stub->workspace_count] */
+    _Atomic unsigned int waiters; /* threads that wait for the lock */
+    bool was_called;              /* a call has succeeded */
+    bool has_new_handle;          /* the SDFG's handle was initialised in this call */
+    gts_bound_call *bound;        /* a list of its bound calls */
     int64_t *lower_bounds;    /* [stub->leaf_count][GTS_MAX_RANK], of the arrays of a Fortran host; NULL: all are 1 */
     gts_program *next;        /* in the list of loaded programs */
     const void *home;         /* &gts_attention of the runtime that loaded it: a process may have several runtimes */
@@ -165,6 +165,12 @@ void gts_watch_forks(void);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
+/* Counts one more reason, or one less, why every call is entered slowly. */
+static inline void gts_add_attention(int more)
+{
+    (void)__atomic_fetch_add(&gts_attention, (unsigned int)more, __ATOMIC_RELAXED);
+}
+
 #define GTS_FOREVER UINT64_MAX
 
 /* Waits at most `patience` ns for the lock of a program; false if a call still holds it. gts_leave() releases it. */
@@ -176,7 +182,7 @@ int gts_enter_open(gts_program *self);
 /* Whether a parent process loaded the program. Threads, locks and device contexts of an SDFG do not survive a fork. */
 static inline bool gts_belongs_to_parent(const gts_program *self)
 {
-    return self->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    return self->generation != gts_forks;
 }
 
 /* ---- loaded.c -------------------------------------------------------------------------------------------------- */

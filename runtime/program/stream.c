@@ -1,12 +1,13 @@
 /* The stream of a GPU that a program puts its work on. */
 #include <inttypes.h>
+#include <stdatomic.h>
 
 #include "base/error.h"
 #include "base/refuse.h"
 #include "program/private.h"
 
 /* Of all programs that have none of their own. Any thread may set it while another one loads a program. */
-static void *process_stream;
+static void *_Atomic process_stream;
 
 /* Checks a stream that is not the default one. */
 static int check_stream(gts_program *self, void *stream)
@@ -108,12 +109,12 @@ static void follow(gts_program *self, void *status)
 /* Sets the stream of all programs that have none of their own. */
 static int set_current(void *stream)
 {
-    void *const before = __atomic_exchange_n(&process_stream, stream, __ATOMIC_RELAXED);
+    void *const before = atomic_exchange(&process_stream, stream);
     int status = 0;
     gts_loaded_visit(follow, &status);
     if (status != 0) {
         int ignored;
-        __atomic_store_n(&process_stream, before, __ATOMIC_RELAXED);
+        process_stream = before;
         gts_loaded_visit(follow, &ignored);
     }
     return status;
@@ -147,5 +148,5 @@ int gts_reset_stream(gts_program *program)
 
 void *gts_stream(const gts_program *program)
 {
-    return program == NULL ? __atomic_load_n(&process_stream, __ATOMIC_RELAXED) : program->runtime->gpu.stream;
+    return program == NULL ? process_stream : program->runtime->gpu.stream;
 }

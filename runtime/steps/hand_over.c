@@ -77,7 +77,7 @@ static int add(gts_step *step, const char *name)
     handed_over *const new = gts_new(1, sizeof *new + strlen(name) + 1);
     *new = (handed_over){.step = gts_step_keep(step)};
     (void)strcpy(new->name, name);
-    __atomic_store_n(&step->access, GTS_STEP_HANDED_OVER, __ATOMIC_RELAXED);
+    step->access = GTS_STEP_HANDED_OVER;
     *end = new;
     return 0;
 }
@@ -156,7 +156,7 @@ int gts_step_take_back(const char *name, gts_step **step)
     const int status = *link == NULL ? refuse_unknown(name) : gts_step_enter((*link)->step);
     if (status == 0) {
         *step = take_step(link);
-        __atomic_store_n(&(*step)->access, GTS_STEP_TAKEN_BACK, __ATOMIC_RELAXED);
+        (*step)->access = GTS_STEP_TAKEN_BACK;
         gts_step_leave(*step);
     }
     (void)pthread_mutex_unlock(&lock);
@@ -178,7 +178,7 @@ gts_step *gts_step_end_one(void)
     gts_step *const step = first == NULL ? NULL : take_step(&first);
     const gts_step_access access = step == NULL ? GTS_STEP_OF_PARENT : step->access;
     if (step != NULL)
-        __atomic_store_n(&step->access, GTS_STEP_HOST_ENDED, __ATOMIC_RELAXED);
+        step->access = GTS_STEP_HOST_ENDED;
     (void)pthread_mutex_unlock(&lock);
     if (access != GTS_STEP_OF_PARENT) /* a step that a thread of the parent was running will never end */
         wait_until_idle(step);

@@ -64,7 +64,7 @@ int gts_step_check_access(const gts_step *self)
         [GTS_STEP_OF_PARENT] = "it was handed over before this process was forked",
         [GTS_STEP_HOST_ENDED] = "Python has ended",
     };
-    const gts_step_access access = __atomic_load_n(&self->access, __ATOMIC_RELAXED);
+    const gts_step_access access = self->access;
     if (GTS_LIKELY(access == GTS_STEP_HANDED_OVER))
         return 0;
     return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be used: %s.", self->name,
@@ -87,18 +87,17 @@ static int call_array_function(void *data)
 gts_step *gts_step_keep(gts_step *self)
 {
     if (self != NULL)
-        (void)__atomic_add_fetch(&self->references, 1, __ATOMIC_RELAXED);
+        ++self->references;
     return self;
 }
 
 int gts_step_free(gts_step **step)
 {
     gts_step *const self = *step;
-    if (self != NULL && __atomic_load_n(&self->references, __ATOMIC_RELAXED) == 1 &&
-        __atomic_load_n(&self->is_running, __ATOMIC_RELAXED) != 0)
+    if (self != NULL && self->references == 1 && __atomic_load_n(&self->is_running, __ATOMIC_RELAXED) != 0)
         return refuse_running(self);
     *step = NULL;
-    if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
+    if (self == NULL || --self->references > 0)
         return 0;
     GTS_OBSERVE(free_step, self);
     for (size_t i = 0; i < self->count; ++i) {
@@ -203,9 +202,9 @@ int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_
         if (check_action(name, i + 1, &actions[i]) != 0)
             return -1;
     }
-    static uint64_t last_id;
+    static _Atomic uint64_t last_id;
     gts_step *const self = gts_new(1, sizeof *self);
-    self->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    self->id = ++last_id;
     self->references = 1;
     self->name = gts_new_text("%s", name);
     self->positions = gts_new(count, sizeof *self->positions);
@@ -217,13 +216,15 @@ int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_
 
 void gts_step_exchange(gts_step *a, gts_step *b)
 {
-    const gts_step old = *a;
+    const size_t count = a->count;
+    gts_position *const positions = a->positions;
+    const uint64_t id = a->id;
     a->count = b->count;
     a->positions = b->positions;
     a->id = b->id;
-    b->count = old.count;
-    b->positions = old.positions;
-    b->id = old.id;
+    b->count = count;
+    b->positions = positions;
+    b->id = id;
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------- */

@@ -55,13 +55,13 @@ typedef struct gts_step_host {
 struct gts_step {
     char *name;
     size_t count;
-    gts_position *positions;   /* [count] */
-    unsigned int is_running;   /* or is being changed */
-    unsigned int references;   /* of the host, of hosts that have found it, and of the steps that contain this one */
-    uint64_t id;               /* > 0; no other step of the process ever has it */
-    const gts_step_host *host; /* NULL until the step is handed over */
-    void *owner;               /* an object, which is there while the step is handed over; NULL in C and Fortran */
-    gts_step_access access;    /* by C and Fortran. It changes while the step is entered, or when its host ends */
+    gts_position *positions;         /* [count] */
+    unsigned int is_running;         /* or is being changed */
+    _Atomic unsigned int references; /* of the host, of hosts that have found it, and of steps that contain it */
+    uint64_t id;                     /* > 0; no other step of the process ever has it */
+    const gts_step_host *host;       /* NULL until the step is handed over */
+    void *owner;                     /* an object, there while the step is handed over; NULL in C and Fortran */
+    _Atomic gts_step_access access;  /* by C and Fortran. It changes while the step is entered, or when its host ends */
 };
 
 /* Takes a step for the caller alone; -1 if it is running, which gts_last_error(NULL) says. */

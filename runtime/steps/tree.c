@@ -1,4 +1,5 @@
 /* All that steps and the steps inside them contain, and changing it: everything is checked before anything changes. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -47,7 +48,7 @@ static void add_place(gts_step_tree *self, const gts_step *step, size_t position
 /* ---- One change at a time -------------------------------------------------------------------------------------- */
 
 /* NULL for a function without arrays. */
-static bool *is_changing(const gts_place *place)
+static _Atomic bool *is_changing(const gts_place *place)
 {
     gts_bound_call *const call = gts_position_of(place)->call;
     gts_held *const held = gts_position_of(place)->role->held;
@@ -57,8 +58,8 @@ static bool *is_changing(const gts_place *place)
 static int begin_changes(gts_step_tree *self)
 {
     for (; self->begun < self->place_count; ++self->begun) {
-        bool *const is_begun = is_changing(&self->places[self->begun]);
-        if (is_begun != NULL && __atomic_exchange_n(is_begun, true, __ATOMIC_SEQ_CST))
+        _Atomic bool *const is_begun = is_changing(&self->places[self->begun]);
+        if (is_begun != NULL && atomic_exchange(is_begun, true))
             break;
     }
     if (self->begun == self->place_count)
@@ -78,7 +79,7 @@ static void end_changes(const gts_step_tree *self)
         for (size_t array = 0; place->held != NULL && array < place->held->count; ++array)
             place->held->array[array].by = NULL;
         if (is_changing(place) != NULL)
-            __atomic_store_n(is_changing(place), false, __ATOMIC_SEQ_CST);
+            *is_changing(place) = false;
     }
 }
 

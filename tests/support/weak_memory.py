@@ -14,7 +14,6 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tests.support import fake_cuda
 from tests.support.calling_programs import CALLING
 from tests.support.checkout import ROOT
 from tests.support.runtime import RUNTIME, runtime_sources
@@ -142,7 +141,7 @@ def rows() -> list[Row]:
 # -fsanitize=thread makes gcc call calls.c, which is linked in place of the sanitizer's library.
 PLAIN = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-g", "-O1", "-fPIC", "-pthread")
 FLAGS = (*PLAIN, "-Wno-unknown-pragmas", "-fsanitize=thread")
-WRAPPED = ("pthread_mutex_lock", "pthread_mutex_unlock", "nanosleep", "memcpy", "memset", "realloc", "free")
+WRAPPED = ("pthread_mutex_lock", "pthread_mutex_unlock", "nanosleep", "memcpy", "memset", "free")
 
 
 def protocols() -> list[str]:
@@ -155,7 +154,6 @@ class Model:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.cuda = fake_cuda.build()
         stub = write_stub(SMALL_SDFG, SMALL_PROGRAM, folder)
         calling_stub = write_stub(CALLING.sdfg, CALLING.program, folder)
         (folder / "calling.c").write_text(CALLING.source, encoding="utf-8")
@@ -170,7 +168,7 @@ class Model:
         self._link("protocols", self._objects.values())
 
     def run(self, protocol: str, rounds: int, *, program: str = "./protocols") -> subprocess.CompletedProcess[str]:
-        command = [program, protocol, str(rounds), str(self.cuda)]
+        command = [program, protocol, str(rounds)]
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=300)
 
     def finds(self, atomic: Atomic, text: str, rounds: int) -> bool:

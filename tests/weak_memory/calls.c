@@ -173,15 +173,3 @@ WRAP(void, free, void *memory)
     else
         free(memory);
 }
-
-WRAP(void *, realloc, void *memory, size_t size)
-{
-    if (!memory_is_modelled())
-        return realloc(memory, size);
-    const size_t before = memory == NULL ? 0 : malloc_usable_size(memory);
-    void *const moved = malloc(size);
-    if (memory != NULL)
-        (void)memcpy(moved, memory, before < size ? before : size);
-    __wrap_free(memory);
-    return moved;
-}

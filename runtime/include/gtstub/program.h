@@ -96,7 +96,7 @@ static inline bool gts_try_lock(gts_program *self)
  */
 static inline bool gts_try_enter(gts_program *self)
 {
-    return GTS_LIKELY(__atomic_load_n(&gts_forks, __ATOMIC_RELAXED) == self->generation) &&
+    return GTS_LIKELY(gts_forks == self->generation) &&
            GTS_LIKELY(__atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0) && GTS_LIKELY(gts_try_lock(self));
 }
 

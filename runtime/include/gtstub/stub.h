@@ -126,7 +126,7 @@ GTS_EXPORT extern __thread const gts_callback_frame *gts_innermost_callback;
 /** Begins a callback. Returns -1 if an earlier one has failed: then no other is called, and results are 0. */
 static inline int gts_callback_begin(const gts_program *self, gts_callback_frame *frame)
 {
-    if (GTS_UNLIKELY(__atomic_load_n(&self->callback_failed, __ATOMIC_RELAXED)))
+    if (GTS_UNLIKELY(__atomic_load_n(&self->callback_failed, __ATOMIC_SEQ_CST)))
         return -1;
     frame->program = self;
     frame->outer = self->outer_callback;

@@ -101,19 +101,13 @@ static int check(gts_program *self, gts_checked *checked, bool is_after)
     return check_fields(self, checked, is_after);
 }
 
-/* The checks that began last, of all that run; NULL if none do. */
-static gts_checks *running_checks(void)
-{
-    return __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
-}
-
 /* Checks the arguments before the SDFG runs. After -1 it must not run. */
 static int before(gts_program *self)
 {
     const bool synchronizes = self->runtime->gpu.synchronizes;
-    gts_checks *checks = running_checks();
+    gts_checks *checks = gts_checks_running;
     int status = 0;
-    for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED)) {
+    for (; checks != NULL && status == 0; checks = checks->outer) {
         gts_checked *const checked = gts_checked_find(self, checks);
         begin(self, checked);
         if (!checked->is_running)
@@ -161,9 +155,9 @@ static int after(gts_program *self, int status)
 
 static void enter_checked(gts_program *self)
 {
-    const gts_checks *checks = running_checks();
+    const gts_checks *checks = gts_checks_running;
     while (checks != NULL && !gts_checked_may_select(self, checks))
-        checks = __atomic_load_n(&checks->outer, __ATOMIC_RELAXED);
+        checks = checks->outer;
     if (checks == NULL)
         return;
     gts_forget_arrays(self); /* a call that knows its arrays may not know the indices that messages name */
@@ -172,7 +166,7 @@ static void enter_checked(gts_program *self)
 
 static int run(gts_program *self, gts_observers rest)
 {
-    if (running_checks() == NULL)
+    if (gts_checks_running == NULL)
         return gts_run_observed(self, rest);
     if (before(self) != 0)
         return -1;

@@ -47,9 +47,9 @@ static bool select_program(gts_checks *checks, const char *name)
     bool is_selected = checks->only_count == 0;
     for (uint32_t i = 0; i < checks->only_count; ++i)
         is_selected |= gts_pattern_selects(&checks->only[i], name);
-    __atomic_store_n(&checks->has_met, true, __ATOMIC_RELAXED);
+    checks->has_met = true;
     if (is_selected)
-        __atomic_store_n(&checks->has_selected, true, __ATOMIC_RELAXED);
+        checks->has_selected = true;
     return is_selected;
 }
 

@@ -50,7 +50,7 @@ typedef struct gts_checked_program {
 } gts_checked_program;
 
 /* The checks that began last and have not ended; NULL when there are none. */
-extern gts_checks *gts_checks_running __attribute__((visibility("hidden")));
+extern gts_checks *_Atomic gts_checks_running __attribute__((visibility("hidden")));
 
 extern const gts_observer gts_checks_observer;
 extern size_t gts_checked_place __attribute__((visibility("hidden")));

@@ -12,7 +12,7 @@
 #include "base/lock.h"
 #include "observers/debug/checked.h"
 
-gts_checks *gts_checks_running;
+gts_checks *_Atomic gts_checks_running;
 
 GTS_LOCK(lock)
 
@@ -24,9 +24,9 @@ gts_checks *gts_checks_begin(const char *text)
     if (self == NULL)
         return NULL;
     (void)pthread_mutex_lock(&lock);
-    self->outer = __atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED);
-    __atomic_store_n(&gts_checks_running, self, __ATOMIC_RELEASE);
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    self->outer = gts_checks_running;
+    gts_checks_running = self;
+    gts_add_attention(1);
     (void)pthread_mutex_unlock(&lock);
     return self;
 }
@@ -34,12 +34,12 @@ gts_checks *gts_checks_begin(const char *text)
 static void take_off(gts_checks *self)
 {
     (void)pthread_mutex_lock(&lock);
-    gts_checks **link = &gts_checks_running;
+    gts_checks *_Atomic *link = &gts_checks_running;
     while (*link != NULL && *link != self)
         link = &(*link)->outer;
     if (*link != NULL) {
-        __atomic_store_n(link, self->outer, __ATOMIC_RELEASE);
-        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+        *link = self->outer;
+        gts_add_attention(-1);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -54,18 +54,18 @@ static void forget_checks(gts_program *program, void *checks)
 
 static void warn_about_pattern(const gts_pattern *pattern, const char *what)
 {
-    if (pattern->pattern != NULL && !pattern->is_optional && !__atomic_load_n(&pattern->has_matched, __ATOMIC_RELAXED))
+    if (pattern->pattern != NULL && !pattern->is_optional && !pattern->has_matched)
         (void)fprintf(stderr, "Check '%s' has selected no %s that was called.\n", pattern->item, what);
 }
 
 /* Warns about patterns that have selected nothing, where there was something to select. */
 static void warn(const gts_checks *self)
 {
-    if (__atomic_load_n(&self->has_met, __ATOMIC_RELAXED)) {
+    if (self->has_met) {
         for (uint32_t i = 0; i < self->only_count; ++i)
             warn_about_pattern(&self->only[i], "program");
     }
-    if (!__atomic_load_n(&self->has_selected, __ATOMIC_RELAXED))
+    if (!self->has_selected)
         return;
     for (uint32_t i = 0; i < self->rule_count; ++i)
         warn_about_pattern(&self->rules[i].fields, "field of a program");
@@ -90,7 +90,7 @@ void gts_checks_inherit(void)
     gts_maps_forget();
     for (gts_checks *checks = gts_checks_running; checks != NULL; checks = checks->outer) {
         checks->has_met = checks->has_selected = false; /* the parent warns of its own calls */
-        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+        gts_add_attention(1);
     }
 }
 

@@ -138,7 +138,7 @@ static int check_output(gts_program *self, gts_checked *checked, const gts_map_o
 static gts_program *find_program(const void *handle)
 {
     gts_program *program = programs;
-    while (program != NULL && __atomic_load_n(&program->sdfg, __ATOMIC_RELAXED) != handle)
+    while (program != NULL && __atomic_load_n(&program->sdfg, __ATOMIC_SEQ_CST) != handle)
         program = gts_checked_of(program)->next;
     return program;
 }
@@ -163,10 +163,10 @@ static void after_map(void *handle, const gts_map_output *output)
 
 void gts_maps_find(gts_program *self, void *library)
 {
-    gts_after_map **variable;
+    gts_after_map *_Atomic *variable;
     gts_library_find(library, "__gtstub_after_map_", self->stub->name, &variable);
     if (variable != NULL)
-        __atomic_store_n(variable, after_map, __ATOMIC_RELAXED);
+        *variable = after_map;
 }
 
 void gts_maps_begin(gts_program *self)

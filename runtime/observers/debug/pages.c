@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -13,10 +14,10 @@
 #include "base/new.h"
 
 /* Handlers read the list without the lock. An element stays in it for good, and is reused. */
-static gts_pages *all;
+static gts_pages *_Atomic all;
 GTS_LOCK(lock)
 
-static uint64_t accesses; /* that were noted in this process */
+static _Atomic uint64_t accesses; /* that were noted in this process */
 
 size_t gts_page_size(void)
 {
@@ -25,20 +26,23 @@ size_t gts_page_size(void)
 
 /* ---- The handler: only what a handler of a signal may call -------------------------------------------------------- */
 
+_Static_assert(ATOMIC_POINTER_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
+               "the handler takes no lock of an atomic word");
+
 static unsigned int watchers;
 static struct sigaction before; /* what was done with SIGSEGV before there were watchers */
 
 /* Whether memory has an address. It is not enough that both ends fit: they may be of the memory before and after. */
 static bool has(const gts_pages *pages, uintptr_t address)
 {
-    const uintptr_t end = __atomic_load_n(&pages->end, __ATOMIC_ACQUIRE);
-    const uintptr_t begin = __atomic_load_n(&pages->begin, __ATOMIC_ACQUIRE);
-    return address >= begin && address < end && __atomic_load_n(&pages->end, __ATOMIC_RELAXED) == end;
+    const uintptr_t end = pages->end;
+    const uintptr_t begin = pages->begin;
+    return address >= begin && address < end && pages->end == end;
 }
 
 static gts_pages *find_pages(uintptr_t address)
 {
-    gts_pages *pages = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+    gts_pages *pages = all;
     while (pages != NULL && !has(pages, address))
         pages = pages->next;
     return pages;
@@ -56,10 +60,10 @@ static gts_access_kind kind_of(const ucontext_t *context)
 
 static bool note(gts_pages *pages, uintptr_t address, gts_access_kind kind)
 {
-    const size_t index = __atomic_fetch_add(&pages->count, 1, __ATOMIC_RELAXED);
+    const size_t index = pages->count++;
     if (index >= pages->most)
         return gts_pages_open(pages->begin, pages->end);
-    pages->noted[index] = (gts_access){address, __atomic_fetch_add(&accesses, 1, __ATOMIC_RELAXED), kind};
+    pages->noted[index] = (gts_access){address, accesses++, kind};
     return gts_pages_open(address, address + 1);
 }
 
@@ -129,7 +133,7 @@ static gts_pages *take_pages(size_t most)
     pages->most = most;
     pages->noted = gts_new(most, sizeof *pages->noted);
     pages->next = all;
-    __atomic_store_n(&all, pages, __ATOMIC_RELEASE);
+    all = pages;
     return pages;
 }
 
@@ -142,8 +146,8 @@ gts_pages *gts_pages_reserve(size_t size, size_t most)
     gts_pages *const self = take_pages(most);
     self->is_taken = true;
     self->count = 0;
-    __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE); /* while `end` is 0 */
-    __atomic_store_n(&self->end, (uintptr_t)memory + size, __ATOMIC_RELEASE);
+    self->begin = (uintptr_t)memory; /* while `end` is 0 */
+    self->end = (uintptr_t)memory + size;
     (void)pthread_mutex_unlock(&lock);
     return self;
 }
@@ -154,7 +158,7 @@ void gts_pages_release(gts_pages *self)
         return;
     (void)pthread_mutex_lock(&lock);
     const uintptr_t begin = self->begin, end = self->end;
-    __atomic_store_n(&self->end, 0, __ATOMIC_RELAXED); /* no address is below it */
+    self->end = 0; /* no address is below it */
     self->is_taken = false;
     (void)munmap((void *)begin, end - begin);
     (void)pthread_mutex_unlock(&lock);
@@ -178,5 +182,5 @@ bool gts_pages_close(uintptr_t begin, uintptr_t end)
 
 size_t gts_pages_count(const gts_pages *self)
 {
-    return __atomic_load_n(&self->count, __ATOMIC_RELAXED);
+    return self->count;
 }

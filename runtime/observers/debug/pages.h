@@ -21,12 +21,12 @@ typedef struct gts_access {
 
 /* Guarded memory from `begin` to below `end`. It is never freed, because a thread may be reading it in its handler. */
 typedef struct gts_pages {
-    uintptr_t begin, end;   /* whole pages; `end` is 0 if the memory was released */
-    size_t count;           /* accesses; those after the first `most` are not in `noted` */
-    size_t most;            /* length of `noted` */
-    gts_access *noted;      /* [most] */
-    bool is_taken;          /* it was not released */
-    struct gts_pages *next; /* in the list of all */
+    _Atomic uintptr_t begin, end; /* whole pages; `end` is 0 if the memory was released */
+    _Atomic size_t count;         /* accesses; those after the first `most` are not in `noted` */
+    size_t most;                  /* length of `noted` */
+    gts_access *noted;            /* [most] */
+    bool is_taken;                /* it was not released */
+    struct gts_pages *next;       /* in the list of all */
 } gts_pages;
 
 /* The size of a page, in bytes. */

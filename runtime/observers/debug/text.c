@@ -279,6 +279,6 @@ bool gts_pattern_selects(gts_pattern *self, const char *name)
 {
     if (strcmp(self->pattern, name) != 0 && fnmatch(self->pattern, name, 0) != 0)
         return false;
-    __atomic_store_n(&self->has_matched, true, __ATOMIC_RELAXED);
+    self->has_matched = true;
     return true;
 }

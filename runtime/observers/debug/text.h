@@ -6,9 +6,9 @@
 /* A text that selects programs or arguments by a pattern of fnmatch(), and whether it has selected one. */
 typedef struct gts_pattern {
     const char *pattern;
-    const char *item; /* as it is written: "min q*=0" */
-    bool is_optional; /* it comes from a preset, and may select nothing */
-    bool has_matched; /* set by calls, in any thread */
+    const char *item;         /* as it is written: "min q*=0" */
+    bool is_optional;         /* it comes from a preset, and may select nothing */
+    _Atomic bool has_matched; /* set by calls, in any thread */
 } gts_pattern;
 
 /* A check of the values of fields. */
@@ -33,7 +33,7 @@ typedef enum gts_guarded {
 } gts_guarded;
 
 struct gts_checks {
-    gts_checks *outer;
+    gts_checks *_Atomic outer;
     char *text; /* the items, each ended by a 0 */
     gts_rule *rules;
     gts_trace *traces;
@@ -41,8 +41,8 @@ struct gts_checks {
     uint32_t rule_count, trace_count, only_count;
     bool warns, shows_progress;
     gts_guarded guarded;
-    bool has_met;      /* a program, of any name */
-    bool has_selected; /* a program */
+    _Atomic bool has_met;      /* a program, of any name */
+    _Atomic bool has_selected; /* a program */
 };
 
 /* Reads the text of checks. Returns them, or NULL after setting gts_own_error. */

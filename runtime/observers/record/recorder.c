@@ -51,7 +51,7 @@ static bool read_calls(const char *text)
 static void begin(void)
 {
     recorder.is_on = true;
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    gts_add_attention(1);
 }
 
 /* The value of an environment variable; NULL if it is not set or empty. */
@@ -179,7 +179,7 @@ static void stop(const gts_program *self, const gts_recorder_call *call, uint64_
                       name, number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
     } else {
         recorder.is_on = false;
-        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+        gts_add_attention(-1);
         (void)fprintf(stderr,
                       "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
                       "All calls before it can be replayed.\n",

@@ -51,7 +51,7 @@ static bool copy(uint64_t number, gts_event *to)
 
 gts_event *gts_events_copy(size_t *count, uint64_t *dropped)
 {
-    const uint64_t last = __atomic_load_n(&gts_ring.added, __ATOMIC_RELAXED);
+    const uint64_t last = gts_ring.added;
     const uint64_t first = last > gts_ring.length ? last - gts_ring.length + 1 : 1;
     gts_event *const events = malloc((last - first + 2) * sizeof *events);
     *count = 0;

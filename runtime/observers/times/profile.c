@@ -27,7 +27,7 @@ struct gts_profile {
 };
 
 size_t gts_timed_place;
-uint64_t gts_innermost_profile;
+_Atomic uint64_t gts_innermost_profile;
 
 static gts_profile *running; /* the innermost profile; NULL when none is running */
 
@@ -170,7 +170,7 @@ void gts_profile_free_step(const gts_step *step)
 static void set_running(gts_profile *profile)
 {
     running = profile;
-    __atomic_store_n(&gts_innermost_profile, profile == NULL ? 0 : profile->number, __ATOMIC_RELAXED);
+    gts_innermost_profile = profile == NULL ? 0 : profile->number;
 }
 
 static gts_profile *begin(void)
@@ -182,10 +182,10 @@ static gts_profile *begin(void)
         .outer = running,
         .begin = gts_ticks(),
         .number = ++last_number,
-        .generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED),
+        .generation = gts_forks,
     };
     set_running(profile);
-    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    gts_add_attention(1);
     (void)pthread_mutex_unlock(&lock);
     return profile;
 }
@@ -212,7 +212,7 @@ static char *end(gts_profile *profile, uint64_t patience)
     while (profile->wall == 0) {
         running->wall = gts_ticks() - running->begin + 1;
         set_running(running->outer);
-        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+        gts_add_attention(-1);
     }
     (void)pthread_mutex_unlock(&lock);
     gts_loaded_visit(wait_for_call, &patience);
@@ -232,7 +232,7 @@ static void free_all(gts_times *times)
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED)) {
+    if (profile->generation != gts_forks) {
         profile->programs = profile->steps = NULL; /* they belong to the parent, which ends its own copy */
         profile->wall = gts_ticks() - profile->begin + 1;
     }
@@ -258,7 +258,7 @@ static struct {
 static void write_report(void)
 {
     const gts_profile *const profile = whole_process.profile;
-    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED))
+    if (profile->generation != gts_forks)
         return;
     const char *const report = end(whole_process.profile, PATIENCE_NS);
     const gts_times *called = profile->programs;

@@ -235,5 +235,5 @@ void gts_timeline_read_environment(void)
     path = gts_own_path(getenv("GTSTUB_TRACE"));
     gts_is_traced = path != NULL && gts_events_begin(read_capacity()) && atexit(write_timeline) == 0;
     if (gts_is_traced)
-        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+        gts_add_attention(1);
 }

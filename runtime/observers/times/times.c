@@ -13,7 +13,7 @@
 static void enter_timed(gts_program *self)
 {
     gts_timed *const timed = gts_timed_of(self);
-    if (GTS_UNLIKELY(timed->profile != __atomic_load_n(&gts_innermost_profile, __ATOMIC_RELAXED)))
+    if (GTS_UNLIKELY(timed->profile != gts_innermost_profile))
         gts_profile_find(timed, self->stub);
     if (timed->times == NULL && !gts_is_traced)
         return;
@@ -96,7 +96,7 @@ static void span(const char *kind, const char *name, uint64_t begin, uint64_t en
 /* In the timeline, a call and a step inside a step have spans of their own. */
 static void time_action(const gts_step *step, size_t position, uint64_t begin, uint64_t end)
 {
-    if (__atomic_load_n(&gts_innermost_profile, __ATOMIC_RELAXED) != 0)
+    if (gts_innermost_profile != 0)
         gts_profile_add_action(step, position, begin, end);
     const gts_position *const at = &step->positions[position];
     if (at->call == NULL && at->role->step == NULL)

@@ -75,7 +75,7 @@ typedef struct gts_call {
 } gts_call;
 
 /* The number of the profile that began last and has not ended. No other one ever has it. 0 when none is running. */
-extern uint64_t gts_innermost_profile __attribute__((visibility("hidden")));
+extern _Atomic uint64_t gts_innermost_profile __attribute__((visibility("hidden")));
 
 /* Finds the times of a program in that profile: sets `times` and `profile`. */
 GTS_COLD void gts_profile_find(gts_timed *timed, const gts_stub *stub);
@@ -123,7 +123,8 @@ typedef struct gts_event_place {
 /* The ring, whose length is a power of 2, and the number of the last event. */
 extern struct gts_ring {
     gts_event_place *places;
-    uint64_t length, added;
+    uint64_t length;
+    _Atomic uint64_t added;
 } gts_ring __attribute__((visibility("hidden")));
 
 static inline gts_event_place *gts_event_place_of(uint64_t number)
@@ -143,7 +144,7 @@ static inline gts_event_place *gts_event_place_of(uint64_t number)
  */
 static inline void gts_events_add(const gts_event event)
 {
-    const uint64_t number = __atomic_add_fetch(&gts_ring.added, 1, __ATOMIC_RELAXED);
+    const uint64_t number = ++gts_ring.added;
     gts_event_place *const at = gts_event_place_of(number);
     __atomic_store_n(&at->number, 0, __ATOMIC_RELAXED);
 #define STORE(member) __atomic_store_n(&at->event.member, event.member, __ATOMIC_RELEASE)

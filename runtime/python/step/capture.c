@@ -205,7 +205,7 @@ PyObject *gts_py_end_capture(PyObject *Py_UNUSED(module), PyObject *capsule)
     if (gts_binding_here != &self->binding)
         return PyErr_Format(PyExc_RuntimeError, "A capture must end in the thread in which it began.");
     end(self);
-    if (self->binding.generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED))
+    if (self->binding.generation != gts_forks)
         return PyErr_Format(PyExc_RuntimeError, "A capture must end in the process in which it began.");
     return Py_NewRef(self->calls);
 }

@@ -43,7 +43,7 @@ static bool is_bound(const gts_granule *self)
 
 static bool is_of_parent(const gts_granule *self)
 {
-    return self->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    return self->generation != gts_forks;
 }
 
 /* Takes a bound granule for the caller alone. */

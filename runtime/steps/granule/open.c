@@ -75,7 +75,7 @@ static gts_granule *new_granule(const gts_granule_descriptor *descriptor)
 {
     gts_granule *const self = gts_new(1, sizeof *self);
     self->descriptor = descriptor;
-    self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    self->generation = gts_forks;
     self->programs = gts_new(descriptor->program_count, sizeof *self->programs);
     self->arrays = gts_new(descriptor->array_count, sizeof *self->arrays);
     self->is_temporary = gts_new(descriptor->array_count, sizeof *self->is_temporary);
