@@ -63,19 +63,19 @@ static PyObject *tuple_of(const int64_t *numbers, int32_t count, int64_t times)
 }
 
 /* Finds numpy's types; false after an exception. */
-static bool import_numpy(gts_py_state *state)
+static bool import_numpy(void)
 {
-    if (GTS_LIKELY(gts_py_find_numpy(state)))
+    if (GTS_LIKELY(gts_py_find_numpy()))
         return true;
     PyObject *const numpy = PyErr_Occurred() ? NULL : PyImport_ImportModule("numpy");
     Py_XDECREF(numpy);
-    return numpy != NULL && gts_py_find_numpy(state);
+    return numpy != NULL && gts_py_find_numpy();
 }
 
 /* A numpy array of the memory of a value, which belongs to the SDFG; NULL after an exception. */
-static PyObject *make_array(gts_py_state *state, const gts_callback_value *value)
+static PyObject *make_array(const gts_callback_value *value)
 {
-    if (!import_numpy(state))
+    if (!import_numpy())
         return NULL;
     const int64_t itemsize = (int64_t)gts_dtype_size(value->dtype);
     int64_t low = 0, high = itemsize; /* the bytes around `data` */
@@ -85,8 +85,8 @@ static PyObject *make_array(gts_py_state *state, const gts_callback_value *value
         high += reach > 0 ? reach : 0;
     }
     PyObject *const memory = PyMemoryView_FromMemory((char *)value->data + low, high - low, PyBUF_WRITE);
-    return PyObject_CallFunction((PyObject *)state->numpy.ndarray, "NONLN", tuple_of(value->shape, value->rank, 1),
-                                 state->numpy.scalar[value->dtype], memory, (long long)-low,
+    return PyObject_CallFunction((PyObject *)gts_py.numpy.ndarray, "NONLN", tuple_of(value->shape, value->rank, 1),
+                                 gts_py.numpy.scalar[value->dtype], memory, (long long)-low,
                                  tuple_of(value->strides, value->rank, itemsize));
 }
 
@@ -94,7 +94,7 @@ static PyObject *make_array(gts_py_state *state, const gts_callback_value *value
 static PyObject *array_of(const gts_program *program, const gts_callback_value *value)
 {
     PyObject *const known = find_object(program, value);
-    return known != NULL ? Py_NewRef(known) : make_array(gts_py_of(program)->state, value);
+    return known != NULL ? Py_NewRef(known) : make_array(value);
 }
 
 /* The object that has this array and that the caller has passed, or else the array. Steals the array. */
@@ -152,12 +152,8 @@ static int write_result(gts_program *program, uint32_t leaf, const gts_callback_
     if (value->rank > 0)
         return write_array(program, path, value, object);
     gts_error error;
-    const gts_py_argument argument = {.state = gts_py_of(program)->state,
-                                      .program = name,
-                                      .path = path,
-                                      .dtype = value->dtype,
-                                      .device = GTS_CPU,
-                                      .error = &error};
+    const gts_py_argument argument = {
+        .program = name, .path = path, .dtype = value->dtype, .device = GTS_CPU, .error = &error};
     if (GTS_LIKELY(gts_py_read_scalar(&argument, object, value->data) == 0))
         return 0;
     if (PyErr_Occurred())

@@ -32,7 +32,7 @@ typedef struct gts_py_program {
     gts_program *program;
     int (*convert)(gts_program *, const gts_host *, void *const *args); /* of the stub */
     int (*run)(gts_program *);                                          /* of the stub */
-    PyObject *provider_keyword;                                         /* state->name.offset_provider */
+    PyObject *provider_keyword;                                         /* gts_py.name.offset_provider */
     PyThreadState *caller; /* the thread that is in a call; NULL if none is */
     uint32_t parameter_count;
     uint32_t held_count;
@@ -41,8 +41,7 @@ typedef struct gts_py_program {
     bool wants_sample;        /* of gt4py's metrics, at the level that was read last */
 
     bool needs_offset_provider;
-    bool on_cpu; /* the SDFG uses host memory only */
-    gts_py_state *state;
+    bool on_cpu;                 /* the SDFG uses host memory only */
     PyObject *parameters;        /* tuple of interned names */
     pthread_t thread;            /* of `caller`, if the program has callbacks */
     PyObject *callback_error;    /* the exception of the first callback that has failed in this call */
@@ -73,8 +72,7 @@ static inline gts_py_argument gts_py_argument_of(const gts_py_program *self, con
                                                  gts_device device)
 {
     gts_program *const program = self->program;
-    return (gts_py_argument){.state = self->state,
-                             .program = program->stub->name,
+    return (gts_py_argument){.program = program->stub->name,
                              .path = path,
                              .dtype = dtype,
                              .device = device,
@@ -86,11 +84,11 @@ static inline gts_py_argument gts_py_argument_of(const gts_py_program *self, con
 
 extern PyType_Spec gts_py_program_spec;
 /* Creates a Program that owns `program`; NULL after an exception, and then `program` has been closed. */
-PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
+PyObject *gts_py_program_new(gts_program *program);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
-/* All programs, protected by the GIL. They are not in the module's state because some may outlive it. */
+/* All programs, protected by the GIL. */
 extern gts_py_program *gts_py_programs;
 
 /* Raises an exception with a message in the format of PyErr_Format(). Returns -1. */
@@ -219,8 +217,6 @@ PyObject *gts_py_end_profile(PyObject *module, PyObject *profile);
 PyObject *gts_py_begin_checks(PyObject *module, PyObject *text);
 PyObject *gts_py_end_checks(PyObject *module, PyObject *checks);
 PyObject *gts_py_add_span(PyObject *module, PyObject *args);
-/* Reads None, an address, or an object with `__cuda_stream__`; -1 after an exception. */
-int gts_py_read_stream(const gts_py_state *, PyObject *object, void **stream);
 PyObject *gts_py_check_stream(PyObject *module, PyObject *stream);
 PyObject *gts_py_get_stream(PyObject *self, void *unused);
 int gts_py_set_stream(PyObject *self, PyObject *value, void *unused);
@@ -243,11 +239,10 @@ void gts_py_keep(gts_py_program *, uint32_t leaf, PyObject *object);
 
 /* ---- watch.c --------------------------------------------------------------------------------------------------- */
 
-/* Sets and clears state->watcher. */
-void gts_py_add_watcher(gts_py_state *);
-void gts_py_clear_watcher(gts_py_state *);
+/* Sets gts_py.watcher. */
+void gts_py_add_watcher(void);
 /* From here on programs forget what they know of a dict when it changes; false if it cannot be watched. */
-bool gts_py_watch(const gts_py_state *, PyObject *dict);
+bool gts_py_watch(PyObject *dict);
 
 /* ---- convert/: the functions of gts_host, which gtstub/stub.h describes ---------------------------------------- */
 

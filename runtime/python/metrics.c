@@ -29,7 +29,7 @@ PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keyword
 
 int gts_py_read_metrics_level(gts_py_program *self)
 {
-    const bool is_watched = gts_py_watch(self->state, self->metrics.namespace);
+    const bool is_watched = gts_py_watch(self->metrics.namespace);
     PyObject *const level = PyDict_GetItemWithError(self->metrics.namespace, self->metrics.key);
     if (GTS_UNLIKELY(level == NULL || !PyLong_Check(level)))
         return PyErr_Occurred()

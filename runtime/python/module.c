@@ -14,7 +14,7 @@ static bool read_files(PyObject *verified, gts_file files[2])
                             &library->device, &library->inode, &library->bytes, &library->modified);
 }
 
-static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
+static PyObject *load(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"stub_path", "library_path", "verified", NULL};
     PyObject *stub_path = NULL;
@@ -33,7 +33,7 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
     const char *const library = PyBytes_AS_STRING(library_path);
     const int status = GTS_PY_WITHOUT_GIL(verified == NULL ? gts_load(stub, library, &program)
                                                            : gts_load_verified(stub, library, files, &program));
-    PyObject *const made = status == 0 ? gts_py_program_new(PyModule_GetState(module), program) : gts_py_answer(-1);
+    PyObject *const made = status == 0 ? gts_py_program_new(program) : gts_py_answer(-1);
     if (made != NULL)
         ((gts_py_program *)made)->path = PyUnicode_DecodeFSDefault(stub);
     Py_DECREF(stub_path);
@@ -157,56 +157,21 @@ static int execute(PyObject *module)
 {
     if (check_gil() != 0)
         return -1;
-    gts_py_state *const state = PyModule_GetState(module);
+    gts_py = (gts_py_state){.stream = NULL}; /* of an earlier interpreter of the process */
 #define X(text)                                                                                                        \
-    state->name.text = PyUnicode_InternFromString(#text);                                                              \
-    if (state->name.text == NULL)                                                                                      \
+    gts_py.name.text = PyUnicode_InternFromString(#text);                                                              \
+    if (gts_py.name.text == NULL)                                                                                      \
         return -1;
     GTS_PY_NAMES(X)
 #undef X
-    gts_py_add_watcher(state);
+    gts_py_add_watcher();
 #define X(text)                                                                                                        \
-    state->text##_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_##text##_spec, NULL);                \
-    if (state->text##_type == NULL || PyModule_AddType(module, state->text##_type) != 0)                               \
+    gts_py.text##_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_##text##_spec, NULL);                \
+    if (gts_py.text##_type == NULL || PyModule_AddType(module, gts_py.text##_type) != 0)                               \
         return -1;
     GTS_PY_TYPES(X)
 #undef X
     return 0;
-}
-
-static int module_traverse(PyObject *module, visitproc visit, void *arg)
-{
-    const gts_py_state *const state = PyModule_GetState(module);
-#define X(text) Py_VISIT(state->text##_type);
-    GTS_PY_TYPES(X)
-#undef X
-    return 0;
-}
-
-/* Breaks cycles. All other members stay, because at the end of the interpreter programs may be called after this. */
-static int module_clear(PyObject *module)
-{
-    gts_py_state *const state = PyModule_GetState(module);
-#define X(text) Py_CLEAR(state->text##_type);
-    GTS_PY_TYPES(X)
-#undef X
-    return 0;
-}
-
-static void free_state(void *module)
-{
-    gts_py_state *const state = PyModule_GetState(module);
-    (void)module_clear(module);
-    gts_py_clear_watcher(state);
-    Py_CLEAR(state->stream);
-#define X(type) Py_CLEAR(state->numpy.type);
-    GTS_PY_NUMPY_TYPES(X)
-#undef X
-    for (int i = 0; i <= GTS_LAST_DTYPE; ++i)
-        Py_CLEAR(state->numpy.scalar[i]);
-#define X(text) Py_CLEAR(state->name.text);
-    GTS_PY_NAMES(X)
-#undef X
 }
 
 static PyModuleDef_Slot SLOTS[] = {
@@ -219,21 +184,16 @@ static PyModuleDef_Slot SLOTS[] = {
 };
 
 static PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT,
+    .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "gtstub._host",
     .m_doc = "Loads call stubs and calls programs through them.",
-    .m_size = sizeof(gts_py_state),
     .m_methods = FUNCTIONS,
     .m_slots = SLOTS,
-    .m_traverse = module_traverse,
-    .m_clear = module_clear,
-    .m_free = free_state,
 };
 
 PyMODINIT_FUNC PyInit__host(void);
 
 PyMODINIT_FUNC PyInit__host(void)
 {
-    gts_py_definition = &MODULE;
     return PyModuleDef_Init(&MODULE);
 }

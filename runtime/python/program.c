@@ -71,9 +71,9 @@ static int prepare_collections(gts_py_program *self)
     return self->keys == NULL || self->held == NULL ? -1 : 0;
 }
 
-PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
+PyObject *gts_py_program_new(gts_program *program)
 {
-    gts_py_program *const self = (gts_py_program *)state->program_type->tp_alloc(state->program_type, 0);
+    gts_py_program *const self = (gts_py_program *)gts_py.program_type->tp_alloc(gts_py.program_type, 0);
     if (self == NULL) {
         gts_close(&program);
         return NULL;
@@ -83,12 +83,11 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
     program->linked = NULL; /* calls of C enter slowly, and then forget the objects of Python */
     self->vectorcall = gts_py_call;
     self->program = program;
-    self->state = state;
     self->next = gts_py_programs;
     gts_py_programs = self;
     self->convert = stub->convert;
     self->run = stub->run;
-    self->provider_keyword = state->name.offset_provider;
+    self->provider_keyword = gts_py.name.offset_provider;
     self->parameter_count = stub->parameter_count;
     self->parameters = intern_names(stub->parameters, stub->parameter_count);
     self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);

@@ -1,4 +1,4 @@
-/* Shared by the files of the Python host: the state of the module gtstub._host. */
+/* Shared by the files of the Python host: what the module gtstub._host has once for the process. */
 #pragma once
 
 #include <Python.h>
@@ -10,7 +10,7 @@
 #define Py_IsFinalizing _Py_IsFinalizing
 #endif
 
-/* Attributes and keywords that the host looks up, as interned strings: gts_py_state.name.<name>. */
+/* Attributes and keywords that the host looks up, as interned strings: gts_py.name.<name>. */
 #define GTS_PY_NAMES(X)                                                                                                \
     X(__code__)                                                                                                        \
     X(__cuda_array_interface__)                                                                                        \
@@ -62,7 +62,7 @@ typedef struct gts_py_numpy {
     PyTypeObject *scalar[GTS_LAST_DTYPE + 1]; /* by dtype */
 } gts_py_numpy;
 
-/* The module's types: gts_py_state.<name>_type, and gts_py_<name>_spec. */
+/* The module's types: gts_py.<name>_type, and gts_py_<name>_spec. */
 #define GTS_PY_TYPES(X)                                                                                                \
     X(program)                                                                                                         \
     X(dispatcher)                                                                                                      \
@@ -81,11 +81,11 @@ typedef struct gts_py_state {
     gts_py_names name;
 } gts_py_state;
 
-/* Of the module, which PyInit__host() sets: what needs the state knows no more of module.c, which knows every type. */
-extern PyModuleDef *gts_py_definition;
+/* Set when the module is imported, and never freed: programs may be called after the module has ended. */
+extern gts_py_state gts_py;
 
-/* The state of the module that defined a type or its base; NULL after an exception. */
-gts_py_state *gts_py_find_state(PyTypeObject *type);
+/* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */
+bool gts_py_find_numpy(void);
 
 /* Cleared memory for PyMem_Free(); NULL after an exception. */
 static inline void *gts_py_calloc(size_t count, size_t size)

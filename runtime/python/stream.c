@@ -26,10 +26,10 @@ static int read_protocol(PyObject *found, void **stream)
  * A stream of another library: cuda.core, cupy and others have the method __cuda_stream__(), and cupy before version 14
  * the attribute `ptr` alone. https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html
  */
-static int read_object(const gts_py_state *state, PyObject *object, void **stream)
+static int read_object(PyObject *object, void **stream)
 {
     PyObject *attribute;
-    int found = PyObject_GetOptionalAttr(object, state->name.__cuda_stream__, &attribute);
+    int found = PyObject_GetOptionalAttr(object, gts_py.name.__cuda_stream__, &attribute);
     if (found > 0) {
         PyObject *const result = PyCallable_Check(attribute) ? PyObject_CallNoArgs(attribute) : Py_NewRef(attribute);
         const int status = result == NULL ? -1 : read_protocol(result, stream);
@@ -38,7 +38,7 @@ static int read_object(const gts_py_state *state, PyObject *object, void **strea
         return status;
     }
     if (found == 0)
-        found = PyObject_GetOptionalAttr(object, state->name.ptr, &attribute);
+        found = PyObject_GetOptionalAttr(object, gts_py.name.ptr, &attribute);
     if (found > 0) {
         const int status = PyLong_Check(attribute) ? read_address(attribute, stream) : -2;
         Py_DECREF(attribute);
@@ -52,28 +52,28 @@ static int read_object(const gts_py_state *state, PyObject *object, void **strea
                        Py_TYPE(object)->tp_name);
 }
 
-int gts_py_read_stream(const gts_py_state *state, PyObject *object, void **stream)
+/* Reads None, an address, or an object with `__cuda_stream__`; -1 after an exception. */
+static int read_stream(PyObject *object, void **stream)
 {
     *stream = NULL;
     if (object == Py_None)
         return 0;
-    return PyLong_Check(object) && !PyBool_Check(object) ? read_address(object, stream)
-                                                         : read_object(state, object, stream);
+    return PyLong_Check(object) && !PyBool_Check(object) ? read_address(object, stream) : read_object(object, stream);
 }
 
 /* The same for the stream of one program, which may also be 'current'. */
-static int read_setting(const gts_py_state *state, PyObject *object, bool *is_current, void **stream)
+static int read_setting(PyObject *object, bool *is_current, void **stream)
 {
     *stream = NULL;
     *is_current = PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, "current") == 0;
-    return *is_current ? 0 : gts_py_read_stream(state, object, stream);
+    return *is_current ? 0 : read_stream(object, stream);
 }
 
-PyObject *gts_py_check_stream(PyObject *module, PyObject *value)
+PyObject *gts_py_check_stream(PyObject *Py_UNUSED(module), PyObject *value)
 {
     bool is_current;
     void *stream;
-    return read_setting(PyModule_GetState(module), value, &is_current, &stream) != 0 ? NULL : Py_NewRef(Py_None);
+    return read_setting(value, &is_current, &stream) != 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- Of one program -------------------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ PyObject *gts_py_check_stream(PyObject *module, PyObject *value)
 PyObject *gts_py_get_stream(PyObject *object, void *Py_UNUSED(closure))
 {
     const gts_py_program *const self = (gts_py_program *)object;
-    PyObject *const stream = self->stream != NULL ? self->stream : self->state->stream;
+    PyObject *const stream = self->stream != NULL ? self->stream : gts_py.stream;
     return Py_NewRef(stream == NULL ? Py_None : stream);
 }
 
@@ -92,7 +92,7 @@ int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure
     void *stream;
     if (value == NULL)
         return gts_py_fail(PyExc_AttributeError, "Attribute 'stream' cannot be deleted; set it to 'current'.");
-    if (read_setting(self->state, value, &is_current, &stream) != 0)
+    if (read_setting(value, &is_current, &stream) != 0)
         return -1;
     if (self->caller == PyThreadState_Get())
         return gts_py_fail(PyExc_RuntimeError, "The stream of program '%s' cannot be set within a call of it.",
@@ -105,22 +105,19 @@ int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure
 
 /* ---- Of all programs ------------------------------------------------------------------------------------------- */
 
-PyObject *gts_py_get_current_stream(PyObject *module, PyObject *Py_UNUSED(unused))
+PyObject *gts_py_get_current_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    const gts_py_state *const state = PyModule_GetState(module);
-    return Py_NewRef(state->stream == NULL ? Py_None : state->stream);
+    return Py_NewRef(gts_py.stream == NULL ? Py_None : gts_py.stream);
 }
 
-PyObject *gts_py_set_current_stream(PyObject *module, PyObject *value)
+PyObject *gts_py_set_current_stream(PyObject *Py_UNUSED(module), PyObject *value)
 {
-    gts_py_state *const state = PyModule_GetState(module);
     void *stream;
-    if (gts_py_read_stream(state, value, &stream) != 0 ||
-        gts_py_refuse_in_call("The stream of all programs cannot be set") != 0)
+    if (read_stream(value, &stream) != 0 || gts_py_refuse_in_call("The stream of all programs cannot be set") != 0)
         return NULL;
     const int status = GTS_PY_WITHOUT_GIL(gts_set_stream(NULL, stream));
     if (status == 0 &&
         gts_stream(NULL) == stream) /* else another thread has set another one, and keeps that one's object */
-        Py_XSETREF(state->stream, Py_NewRef(value));
+        Py_XSETREF(gts_py.stream, Py_NewRef(value));
     return gts_py_answer(status);
 }

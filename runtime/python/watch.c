@@ -26,24 +26,18 @@ static int forget_dict(PyDict_WatchEvent Py_UNUSED(event), PyObject *dict, PyObj
     return 0;
 }
 
-void gts_py_add_watcher(gts_py_state *state)
+void gts_py_add_watcher(void)
 {
-    state->watcher = PyDict_AddWatcher(forget_dict);
-    if (state->watcher < 0)
+    gts_py.watcher = PyDict_AddWatcher(forget_dict);
+    if (gts_py.watcher < 0)
         PyErr_Clear(); /* the interpreter has eight: then each call reads the dicts */
 }
 
-void gts_py_clear_watcher(gts_py_state *state)
+bool gts_py_watch(PyObject *dict)
 {
-    if (state->watcher >= 0 && PyDict_ClearWatcher(state->watcher) != 0)
-        PyErr_Clear();
-}
-
-bool gts_py_watch(const gts_py_state *state, PyObject *dict)
-{
-    if (state->watcher < 0)
+    if (gts_py.watcher < 0)
         return false;
-    if (PyDict_Watch(state->watcher, dict) == 0)
+    if (PyDict_Watch(gts_py.watcher, dict) == 0)
         return true;
     PyErr_Clear();
     return false;

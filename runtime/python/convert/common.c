@@ -1,43 +1,7 @@
-/* Shared by several readers: numpy's types, the strides of an array, and two refusals. */
+/* Shared by the readers of arrays: strides, and refusals. */
 #include <inttypes.h>
 
 #include "python/convert/convert.h"
-
-/* ---- numpy's types --------------------------------------------------------------------------------------------- */
-
-static PyTypeObject *find_type(PyObject *module, const char *name)
-{
-    PyObject *const type = PyObject_GetAttrString(module, name);
-    if (type != NULL && !PyType_Check(type)) {
-        PyErr_Format(PyExc_TypeError, "'numpy.%s' is not a type.", name);
-        Py_DECREF(type);
-        return NULL;
-    }
-    return (PyTypeObject *)type;
-}
-
-bool gts_py_find_numpy(gts_py_state *state)
-{
-    gts_py_numpy *const numpy = &state->numpy;
-    if (numpy->ndarray != NULL)
-        return true;
-    PyObject *const module = PyImport_GetModule(state->name.numpy);
-    if (module == NULL)
-        return false;
-    bool found = true;
-    for (gts_dtype i = GTS_BOOL; found && i <= GTS_LAST_DTYPE; ++i) {
-        Py_XSETREF(numpy->scalar[i], find_type(module, i == GTS_BOOL ? "bool_" : gts_dtype_name(i)));
-        found = numpy->scalar[i] != NULL;
-    }
-#define X(type)                                                                                                        \
-    if (found)                                                                                                         \
-        Py_XSETREF(numpy->type, find_type(module, #type));                                                             \
-    found = found && numpy->type != NULL;
-    GTS_PY_NUMPY_TYPES(X)
-#undef X
-    Py_DECREF(module);
-    return found;
-}
 
 /* ---- Strides --------------------------------------------------------------------------------------------------- */
 
@@ -109,8 +73,8 @@ bool gts_py_raise_property(PyObject *object, PyObject *name)
 
 int gts_py_refuse_object(const gts_py_argument *argument, PyObject *object)
 {
-    const gts_py_names *const name = &argument->state->name;
-    PyObject *const names[] = {name->_domain, name->_ndarray, name->domain, name->ndarray, name->__dlpack__};
+    PyObject *const names[] = {gts_py.name._domain, gts_py.name._ndarray, gts_py.name.domain, gts_py.name.ndarray,
+                               gts_py.name.__dlpack__};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         if (gts_py_raise_property(object, names[i]))
             return -1;

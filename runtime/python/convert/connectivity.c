@@ -5,10 +5,10 @@
 #include "python/host.h"
 
 /* As for Python's dict.update(), an object is a mapping if it has the attribute `keys`. */
-int gts_py_check_mapping(const gts_py_state *state, const char *program, PyObject *provider)
+int gts_py_check_mapping(const char *program, PyObject *provider)
 {
     PyObject *keys;
-    const int found = PyObject_GetOptionalAttr(provider, state->name.keys, &keys);
+    const int found = PyObject_GetOptionalAttr(provider, gts_py.name.keys, &keys);
     if (found == 0)
         return gts_py_fail(PyExc_TypeError, "The offset provider of program '%s' must be a mapping, not '%s'.", program,
                            Py_TYPE(provider)->tp_name);
@@ -29,7 +29,7 @@ static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *c
 /* A new reference to the object that a mapping other than a dict has under `name`; NULL if none, or after an exception. */
 static GTS_NOINLINE PyObject *get_item(const gts_py_program *self, PyObject *mapping, PyObject *name)
 {
-    if (gts_py_check_mapping(self->state, self->program->stub->name, mapping) != 0)
+    if (gts_py_check_mapping(self->program->stub->name, mapping) != 0)
         return NULL;
     PyObject *const object = PyObject_GetItem(mapping, name);
     if (object == NULL && PyErr_ExceptionMatches(PyExc_KeyError))
@@ -69,7 +69,7 @@ int gts_py_remember_provider(gts_program *program, void *offset_provider)
     const uint32_t count = program->stub->leaf_count;
     const bool was_passed = self->provider == offset_provider;
     self->provider = offset_provider;
-    if (!was_passed || !PyDict_CheckExact((PyObject *)offset_provider) || !gts_py_watch(self->state, offset_provider))
+    if (!was_passed || !PyDict_CheckExact((PyObject *)offset_provider) || !gts_py_watch(offset_provider))
         return 0;
     gts_know_object(program, count, offset_provider); /* from here on it cannot change unnoticed */
     if (!has_known_objects(self, offset_provider))

@@ -11,7 +11,6 @@
 
 /* The argument that an object is passed for. */
 typedef struct gts_py_argument {
-    gts_py_state *state;
     const char *program;  /* name of the program */
     const char *path;     /* name of the argument in messages */
     gts_dtype dtype;      /* that it must have */
@@ -60,9 +59,6 @@ static inline void gts_py_forget_domain(gts_py_leaf *leaf)
 
 /* ---- common.c -------------------------------------------------------------------------------------------------- */
 
-/* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */
-bool gts_py_find_numpy(gts_py_state *);
-
 /* Refuses an array, whose `data` and `dtype` are set, if its elements are not aligned to their size. */
 int gts_py_check_alignment(const gts_py_argument *, const gts_array *array);
 
@@ -79,7 +75,7 @@ GTS_COLD int gts_py_refuse_dtype(const gts_py_argument *, const char *found);
 GTS_COLD int gts_py_refuse_mask(const gts_py_argument *);
 GTS_COLD int gts_py_refuse_object(const gts_py_argument *, PyObject *object);
 
-/* ---- array.c, exchange.c, field.c ------------------------------------------------------------------------------ */
+/* ---- exchange.c, field.c --------------------------------------------------------------------------------------- */
 
 /*
  * These read an array or a field without checking its contract. If the memory may not live as long as `object`, *owner
@@ -90,9 +86,9 @@ int gts_py_read_array(const gts_py_argument *, PyObject *object, gts_array *arra
 int gts_py_read_exchange(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
 int gts_py_read_field(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
 /* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
-int gts_py_read_any(gts_py_leaf *, gts_py_state *, PyObject *object, gts_array *array, PyObject **owner);
+int gts_py_read_any(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
 
-/* ---- connectivity.c, scalar.c, tuple.c ----------------------------------------------------------------------------------------- */
+/* ---- connectivity.c, scalar.c, tuple.c ----------------------------------------------------------------------------- */
 
 /* A new Python object for an element; NULL after an exception. */
 PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value);
@@ -105,4 +101,4 @@ GTS_COLD void gts_py_refuse_tuple(gts_error *, const char *program, const char *
                                   uint32_t length);
 
 /* Raises an exception if an offset provider of `program` is not a mapping. */
-int gts_py_check_mapping(const gts_py_state *, const char *program, PyObject *provider);
+int gts_py_check_mapping(const char *program, PyObject *provider);

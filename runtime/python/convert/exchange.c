@@ -60,9 +60,7 @@ static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
 /* Waits on the GPU for the stream that the interface names, as its version 3 asks of whoever uses the array. */
 static int wait_for_stream(const gts_py_argument *argument, PyObject *interface)
 {
-    PyObject *const stream = argument->waiting == NULL
-                                 ? NULL
-                                 : PyDict_GetItemWithError(interface, argument->state->name.stream);
+    PyObject *const stream = argument->waiting == NULL ? NULL : PyDict_GetItemWithError(interface, gts_py.name.stream);
     if (stream == NULL || stream == Py_None)
         return PyErr_Occurred() ? -1 : 0;
     const uintptr_t address = PyLong_Check(stream) ? PyLong_AsUnsignedLong(stream) : 0;
@@ -76,13 +74,12 @@ static int wait_for_stream(const gts_py_argument *argument, PyObject *interface)
 /* Reads the interface, which is a dict; its dtype is a text such as "<f8". */
 static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_array *array)
 {
-    const gts_py_names *const name = &argument->state->name;
     if (!PyDict_Check(interface))
         return refuse_interface(argument);
-    PyObject *const typestr = PyDict_GetItemWithError(interface, name->typestr);
-    PyObject *const data = PyDict_GetItemWithError(interface, name->data);
-    PyObject *const shape = PyDict_GetItemWithError(interface, name->shape);
-    PyObject *const strides = PyDict_GetItemWithError(interface, name->strides);
+    PyObject *const typestr = PyDict_GetItemWithError(interface, gts_py.name.typestr);
+    PyObject *const data = PyDict_GetItemWithError(interface, gts_py.name.data);
+    PyObject *const shape = PyDict_GetItemWithError(interface, gts_py.name.shape);
+    PyObject *const strides = PyDict_GetItemWithError(interface, gts_py.name.strides);
     if (typestr == NULL || !PyUnicode_Check(typestr) || data == NULL || !PyTuple_Check(data) ||
         PyTuple_GET_SIZE(data) != 2 || !PyLong_Check(PyTuple_GET_ITEM(data, 0)) || shape == NULL ||
         !PyTuple_Check(shape))
@@ -106,7 +103,7 @@ static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_a
     }
     /* ROCm arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
     const gts_device device = argument->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
-    PyObject *const mask = PyDict_GetItemWithError(interface, name->mask);
+    PyObject *const mask = PyDict_GetItemWithError(interface, gts_py.name.mask);
     if (mask != NULL && mask != Py_None)
         return gts_py_refuse_mask(argument);
     if (PyErr_Occurred() || wait_for_stream(argument, interface) != 0)
@@ -198,10 +195,10 @@ static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor,
 }
 
 /* Whether __dlpack_device__() names a GPU: 1, 0, or -1 after an exception. */
-static int is_on_gpu(const gts_py_names *name, PyObject *object)
+static int is_on_gpu(PyObject *object)
 {
     PyObject *method;
-    const int found = PyObject_GetOptionalAttr(object, name->__dlpack_device__, &method);
+    const int found = PyObject_GetOptionalAttr(object, gts_py.name.__dlpack_device__, &method);
     if (found <= 0)
         return found;
     PyObject *const pair = PyObject_CallNoArgs(method);
@@ -234,11 +231,11 @@ static PyObject *number_of_stream(const gts_program *program)
 /* The keyword arguments of __dlpack__, as a dict. */
 static PyObject *make_keywords(const gts_py_argument *argument, PyObject *object)
 {
-    const gts_py_names *const name = &argument->state->name;
-    const int has_stream = argument->waiting == NULL ? 0 : is_on_gpu(name, object);
+    const int has_stream = argument->waiting == NULL ? 0 : is_on_gpu(object);
     if (has_stream <= 0)
-        return has_stream < 0 ? NULL : Py_BuildValue("{O(ii)}", name->max_version, 1, 0);
-    return Py_BuildValue("{O(ii)ON}", name->max_version, 1, 0, name->stream, number_of_stream(argument->waiting));
+        return has_stream < 0 ? NULL : Py_BuildValue("{O(ii)}", gts_py.name.max_version, 1, 0);
+    return Py_BuildValue("{O(ii)ON}", gts_py.name.max_version, 1, 0, gts_py.name.stream,
+                         number_of_stream(argument->waiting));
 }
 
 /* Calls __dlpack__ for a tensor of DLPack 1; exporters of version 0 do not know the argument. */
@@ -250,7 +247,7 @@ static PyObject *export_tensor(const gts_py_argument *argument, PyObject *object
     PyObject *capsule = PyObject_VectorcallDict(export, NULL, 0, keywords);
     if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
-        if (PyDict_DelItem(keywords, argument->state->name.max_version) == 0)
+        if (PyDict_DelItem(keywords, gts_py.name.max_version) == 0)
             capsule = PyObject_VectorcallDict(export, NULL, 0, keywords);
     }
     Py_DECREF(keywords);
@@ -310,16 +307,15 @@ static int read_buffer(const gts_py_argument *argument, const Py_buffer *buffer,
 
 int gts_py_read_exchange(const gts_py_argument *argument, PyObject *object, gts_array *array, PyObject **owner)
 {
-    const gts_py_names *const name = &argument->state->name;
     PyObject *found;
-    int status = PyObject_GetOptionalAttr(object, name->__cuda_array_interface__, &found);
+    int status = PyObject_GetOptionalAttr(object, gts_py.name.__cuda_array_interface__, &found);
     if (status > 0) {
         status = read_cuda(argument, found, array);
         Py_DECREF(found);
         return status;
     }
     if (status == 0)
-        status = PyObject_GetOptionalAttr(object, name->__dlpack__, &found);
+        status = PyObject_GetOptionalAttr(object, gts_py.name.__dlpack__, &found);
     if (status < 0)
         return -1;
     if (status > 0) {

@@ -1,7 +1,82 @@
-/* Reads fields by their array and domain, and recognises the object of the call before the last. */
+/*
+ * Reads arrays: numpy's by their C structure, all others by the protocols in exchange.c. Reads fields by their array and
+ * domain, and recognises the object of the call before the last.
+ */
 #include <inttypes.h>
 
 #include "python/host.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#include <numpy/ndarraytypes.h>
+
+/* ---- Arrays ---------------------------------------------------------------------------------------------------- */
+
+static const unsigned char DTYPE_OF_TYPE_NUMBER[] = {
+    [NPY_BOOL] = GTS_BOOL,          [NPY_BYTE] = GTS_INT8,        [NPY_UBYTE] = GTS_UINT8,
+    [NPY_SHORT] = GTS_INT16,        [NPY_USHORT] = GTS_UINT16,    [NPY_INT] = GTS_INT32,
+    [NPY_UINT] = GTS_UINT32,        [NPY_LONG] = GTS_INT64,       [NPY_ULONG] = GTS_UINT64,
+    [NPY_LONGLONG] = GTS_INT64,     [NPY_ULONGLONG] = GTS_UINT64, [NPY_FLOAT] = GTS_FLOAT32,
+    [NPY_DOUBLE] = GTS_FLOAT64,     [NPY_HALF] = GTS_FLOAT16,     [NPY_CFLOAT] = GTS_COMPLEX64,
+    [NPY_CDOUBLE] = GTS_COMPLEX128,
+};
+
+_Static_assert(sizeof(long) == 8 && sizeof(npy_intp) == sizeof(int64_t), "gtstub runs on LP64 machines");
+
+static GTS_COLD int refuse_descr(const gts_py_argument *argument, PyObject *descr)
+{
+    PyObject *const text = PyObject_Str(descr);
+    const char *const found = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    const int status = found == NULL ? -1 : gts_py_refuse_dtype(argument, found);
+    Py_XDECREF(text);
+    return status;
+}
+
+static int read_numpy(const gts_py_argument *argument, const PyArrayObject *object, gts_array *array)
+{
+    const PyArrayObject_fields *const fields = (const PyArrayObject_fields *)object;
+    const PyArray_Descr *const descr = fields->descr;
+    const int type = descr->type_num;
+    if (GTS_UNLIKELY(type < 0 || (size_t)type >= sizeof DTYPE_OF_TYPE_NUMBER || DTYPE_OF_TYPE_NUMBER[type] == 0 ||
+                     !PyArray_ISNBO(descr->byteorder)))
+        return refuse_descr(argument, (PyObject *)fields->descr);
+    array->data = fields->data;
+    array->dtype = (gts_dtype)DTYPE_OF_TYPE_NUMBER[type];
+    array->device = GTS_CPU;
+    array->rank = (int16_t)fields->nd; /* numpy has at most 64 */
+    array->readonly = (fields->flags & NPY_ARRAY_WRITEABLE) == 0;
+    if (GTS_UNLIKELY(array->rank > GTS_MAX_RANK))
+        return 0; /* the contract's check refuses this rank */
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        array->origin[axis] = 0;
+        array->shape[axis] = fields->dimensions[axis];
+        array->dims[axis] = NULL;
+    }
+    return gts_py_set_strides(argument, array, (const int64_t *)fields->strides);
+}
+
+/* Reads an array of a class that is derived from numpy's. */
+static GTS_NOINLINE int read_derived(const gts_py_argument *argument, PyObject *object, gts_array *array)
+{
+    PyObject *mask;
+    const int found = PyObject_GetOptionalAttr(object, gts_py.name.mask, &mask);
+    if (found == 0)
+        return read_numpy(argument, (const PyArrayObject *)object, array);
+    if (found < 0)
+        return -1;
+    Py_DECREF(mask);
+    return gts_py_refuse_mask(argument);
+}
+
+int gts_py_read_array(const gts_py_argument *argument, PyObject *object, gts_array *array, PyObject **owner)
+{
+    *owner = NULL;
+    if (GTS_LIKELY(Py_TYPE(object) == gts_py.numpy.ndarray))
+        return read_numpy(argument, (const PyArrayObject *)object, array);
+    if (gts_py_find_numpy() && PyObject_TypeCheck(object, gts_py.numpy.ndarray))
+        return read_derived(argument, object, array); /* or numpy's own, in the first call */
+    return PyErr_Occurred() ? -1 : gts_py_read_exchange(argument, object, array, owner);
+}
 
 /* ---- Domains --------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +105,7 @@ static const char *read_dim(gts_py_leaf *leaf, int32_t axis, PyObject *dimension
     const char *const expected = axis < leaf->contract->rank ? leaf->contract->axes[axis].dim : NULL;
     if (dimension == leaf->dimension[axis])
         return expected;
-    PyObject *const value = PyObject_GetAttr(dimension, leaf->argument.state->name.value);
+    PyObject *const value = PyObject_GetAttr(dimension, gts_py.name.value);
     if (value == NULL)
         return NULL;
     const char *const name = PyUnicode_AsUTF8(value);
@@ -46,7 +121,6 @@ static const char *read_dim(gts_py_leaf *leaf, int32_t axis, PyObject *dimension
 static int decode_domain(gts_py_leaf *leaf, PyObject *dims, PyObject *ranges, gts_py_domain *domain)
 {
     const gts_py_argument *const argument = &leaf->argument;
-    const gts_py_names *const name = &argument->state->name;
     if (!PyTuple_Check(dims) || !PyTuple_Check(ranges) || PyTuple_GET_SIZE(dims) != PyTuple_GET_SIZE(ranges) ||
         PyTuple_GET_SIZE(dims) > GTS_MAX_RANK)
         return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR,
@@ -57,8 +131,8 @@ static int decode_domain(gts_py_leaf *leaf, PyObject *dims, PyObject *ranges, gt
         PyObject *const range = PyTuple_GET_ITEM(ranges, axis);
         const char *const dim = read_dim(leaf, axis, PyTuple_GET_ITEM(dims, axis));
         int64_t stop;
-        if (dim == NULL || read_bound(argument, axis, dim, range, name->start, &domain->origin[axis]) != 0 ||
-            read_bound(argument, axis, dim, range, name->stop, &stop) != 0)
+        if (dim == NULL || read_bound(argument, axis, dim, range, gts_py.name.start, &domain->origin[axis]) != 0 ||
+            read_bound(argument, axis, dim, range, gts_py.name.stop, &stop) != 0)
             return -1;
         domain->dims[axis] = dim;
         domain->shape[axis] = (int64_t)((uint64_t)stop - (uint64_t)domain->origin[axis]);
@@ -68,8 +142,8 @@ static int decode_domain(gts_py_leaf *leaf, PyObject *dims, PyObject *ranges, gt
 
 static int read_domain(gts_py_leaf *leaf, PyObject *object)
 {
-    PyObject *const dims = PyObject_GetAttr(object, leaf->argument.state->name.dims);
-    PyObject *const ranges = dims == NULL ? NULL : PyObject_GetAttr(object, leaf->argument.state->name.ranges);
+    PyObject *const dims = PyObject_GetAttr(object, gts_py.name.dims);
+    PyObject *const ranges = dims == NULL ? NULL : PyObject_GetAttr(object, gts_py.name.ranges);
     Py_CLEAR(leaf->domain.object);
     const int status = ranges == NULL ? -1 : decode_domain(leaf, dims, ranges, &leaf->domain);
     if (status == 0)
@@ -127,17 +201,15 @@ static inline int get_both(PyObject *object, PyObject *name, PyObject *other_nam
 
 int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyObject **owner)
 {
-    const gts_py_state *const state = leaf->argument.state;
-    const gts_py_names *const name = &state->name;
     PyObject *domain, *ndarray;
     *owner = NULL;
-    if (Py_TYPE(object) == state->numpy.ndarray)
+    if (Py_TYPE(object) == gts_py.numpy.ndarray)
         return gts_py_read_array(&leaf->argument, object, array, owner);
-    int found = get_both(object, name->_domain, name->_ndarray, &domain, &ndarray);
+    int found = get_both(object, gts_py.name._domain, gts_py.name._ndarray, &domain, &ndarray);
     if (GTS_LIKELY(found > 0)) /* gt4py's own fields own these two objects */
         return read_parts(leaf, domain, ndarray, array, owner);
     if (found == 0)
-        found = get_both(object, name->domain, name->ndarray, &domain, &ndarray);
+        found = get_both(object, gts_py.name.domain, gts_py.name.ndarray, &domain, &ndarray);
     if (found <= 0)
         return found < 0 ? -1 : gts_py_read_array(&leaf->argument, object, array, owner);
     PyObject *const held = Py_NewRef(ndarray); /* any other field may create its array when the attribute is read */
@@ -149,12 +221,12 @@ int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyO
     return status;
 }
 
-int gts_py_read_any(gts_py_leaf *leaf, gts_py_state *state, PyObject *object, gts_array *array, PyObject **owner)
+int gts_py_read_any(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyObject **owner)
 {
     static const gts_contract ANY = {.rank = 0};
     gts_error refusal;
     *leaf = (gts_py_leaf){
-        .argument = {.state = state, .program = "", .path = "array", .error = &refusal},
+        .argument = {.program = "", .path = "array", .error = &refusal},
         .contract = &ANY,
     };
     const int status = gts_py_read_field(leaf, object, array, owner);

@@ -77,12 +77,12 @@ void gts_py_remember(gts_py_program *self, uint32_t index, const gts_array *arra
 }
 
 /* Whether an object can neither change nor be part of a cycle. */
-static bool is_immutable(const gts_py_state *state, PyObject *object)
+static bool is_immutable(PyObject *object)
 {
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object))
         return true;
     for (int dtype = GTS_BOOL; dtype <= GTS_LAST_DTYPE; ++dtype) {
-        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
+        if (Py_TYPE(object) == gts_py.numpy.scalar[dtype]) /* NULL until numpy is imported */
             return true;
     }
     return PyComplex_CheckExact(object);
@@ -92,7 +92,7 @@ void gts_py_keep(gts_py_program *self, uint32_t index, PyObject *object)
 {
     PyObject **const own = &self->references[2 * index];
     PyObject *const old = *own;
-    if (GTS_UNLIKELY(!is_immutable(self->state, object))) {
+    if (GTS_UNLIKELY(!is_immutable(object))) {
         gts_know_object(self->program, index, NULL); /* its slot has another value now */
         return;
     }

@@ -99,15 +99,14 @@ static int read_long(const gts_py_argument *argument, PyObject *integer, void *v
     return refuse_integer(argument, integer);
 }
 
-static bool is_numpy_bool(const gts_py_argument *argument, PyObject *object)
+static bool is_numpy_bool(PyObject *object)
 {
-    return argument->state->numpy.ndarray != NULL && Py_TYPE(object) == argument->state->numpy.scalar[GTS_BOOL];
+    return gts_py.numpy.ndarray != NULL && Py_TYPE(object) == gts_py.numpy.scalar[GTS_BOOL];
 }
 
-static bool is_numpy_float(const gts_py_argument *argument, PyObject *object)
+static bool is_numpy_float(PyObject *object)
 {
-    const gts_py_numpy *const numpy = &argument->state->numpy;
-    return numpy->ndarray != NULL && PyObject_TypeCheck(object, numpy->floating);
+    return gts_py.numpy.ndarray != NULL && PyObject_TypeCheck(object, gts_py.numpy.floating);
 }
 
 /* Reads a float, also one of numpy, that is an integer. */
@@ -133,15 +132,15 @@ static int read_whole_float(const gts_py_argument *argument, PyObject *object, v
  */
 static int read_index(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    if (is_numpy_bool(argument, object))
+    if (is_numpy_bool(object))
         return store_integer(argument->dtype, PyObject_IsTrue(object), value) ? 0 : -1;
-    if (PyFloat_Check(object) || is_numpy_float(argument, object))
+    if (PyFloat_Check(object) || is_numpy_float(object))
         return read_whole_float(argument, object, value);
     if (!PyIndex_Check(object))
         return refuse_type(argument, object);
     if (!PyLong_Check(object)) {
         PyObject *array;
-        const int found = PyObject_GetOptionalAttr(object, argument->state->name.__dlpack__, &array);
+        const int found = PyObject_GetOptionalAttr(object, gts_py.name.__dlpack__, &array);
         if (found < 0)
             return -1;
         if (found > 0) {
@@ -175,8 +174,8 @@ static int store_complex(const gts_py_argument *argument, Py_complex number, voi
 /* Reads a number that is complex itself. Those of numpy may be longer than two doubles. */
 static int read_complex(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    const gts_py_numpy *const numpy = &argument->state->numpy;
-    if (!PyComplex_Check(object) && (numpy->ndarray == NULL || !PyObject_TypeCheck(object, numpy->complexfloating)))
+    if (!PyComplex_Check(object) &&
+        (gts_py.numpy.ndarray == NULL || !PyObject_TypeCheck(object, gts_py.numpy.complexfloating)))
         return refuse_type(argument, object);
     const Py_complex number = PyComplex_AsCComplex(object);
     if (PyErr_Occurred())
@@ -225,7 +224,6 @@ static int read_numpy_float(const gts_py_argument *argument, PyObject *object, v
 /* Reads a number that is not complex, for an argument that may be so. */
 static int read_float(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    const gts_py_numpy *const numpy = &argument->state->numpy;
     if (PyFloat_Check(object))
         return store_float(argument, PyFloat_AS_DOUBLE(object), value);
     if (PyLong_Check(object)) {
@@ -238,9 +236,9 @@ static int read_float(const gts_py_argument *argument, PyObject *object, void *v
         }
         return store_float(argument, number, value);
     }
-    if (numpy->ndarray != NULL && !PyObject_TypeCheck(object, numpy->timedelta64) && /* an integer that has a unit */
-        (is_numpy_float(argument, object) || is_numpy_bool(argument, object) ||
-         PyObject_TypeCheck(object, numpy->integer)))
+    if (gts_py.numpy.ndarray != NULL &&
+        !PyObject_TypeCheck(object, gts_py.numpy.timedelta64) && /* an integer that has a unit */
+        (is_numpy_float(object) || is_numpy_bool(object) || PyObject_TypeCheck(object, gts_py.numpy.integer)))
         return read_numpy_float(argument, object, value);
     return gts_is_complex(argument->dtype) ? read_complex(argument, object, value) : refuse_type(argument, object);
 }
@@ -257,8 +255,7 @@ static GTS_NOINLINE int read_other(const gts_py_argument *argument, PyObject *ob
     }
     if (dtype > GTS_BOOL && dtype < GTS_FLOAT32 && PyLong_CheckExact(object))
         return read_long(argument, object, value);
-    gts_py_state *const state = argument->state;
-    if (gts_py_find_numpy(state) && Py_TYPE(object) == state->numpy.scalar[dtype]) {
+    if (gts_py_find_numpy() && Py_TYPE(object) == gts_py.numpy.scalar[dtype]) {
         memcpy(value, (const char *)object + OBVAL_OFFSET, gts_dtype_size(dtype));
         return 0;
     }
@@ -293,9 +290,8 @@ int gts_py_scalar(gts_program *program, uint32_t leaf, void *object, void *value
 
 static bool is_scalar(const gts_py_argument *argument, PyObject *object)
 {
-    const gts_py_numpy *const numpy = &argument->state->numpy;
     return PyFloat_Check(object) || PyLong_Check(object) ||
-           (numpy->ndarray != NULL && PyObject_TypeCheck(object, numpy->generic)) ||
+           (gts_py.numpy.ndarray != NULL && PyObject_TypeCheck(object, gts_py.numpy.generic)) ||
            (gts_is_complex(argument->dtype) && PyComplex_Check(object));
 }
 
@@ -306,11 +302,10 @@ static bool is_scalar(const gts_py_argument *argument, PyObject *object)
 static int fetch_element(gts_program *program, const gts_py_argument *argument, PyObject *object, void *value)
 {
     GTS_TRY(gts_gpu_wait(program));
-    const gts_py_names *const name = &argument->state->name;
     PyObject *method;
-    int found = PyObject_GetOptionalAttr(object, name->as_scalar, &method);
+    int found = PyObject_GetOptionalAttr(object, gts_py.name.as_scalar, &method);
     if (found == 0)
-        found = PyObject_GetOptionalAttr(object, name->item, &method);
+        found = PyObject_GetOptionalAttr(object, gts_py.name.item, &method);
     if (found < 0)
         return -1;
     if (found == 0)

@@ -120,7 +120,7 @@ static GTS_NOINLINE PyObject *call_unknown(gts_py_dispatcher *self, gts_py_site 
     PyObject *const callable = find_callable(self, site, argv);
     if (GTS_UNLIKELY(callable == NULL))
         return NULL;
-    if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type))) {
+    if (GTS_LIKELY(Py_IS_TYPE(callable, gts_py.program_type))) {
         gts_py_program *const program = (gts_py_program *)callable;
         if (GTS_UNLIKELY(gts_py_enter(program) != 0))
             return NULL;
@@ -190,23 +190,21 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
                             "overridable", "statics", "offset_providers", NULL};
     PyObject *name, *choose, *parameters = NULL, *bound = NULL, *statics = NULL, *providers = NULL;
     int overridable = 0;
-    gts_py_state *const state = gts_py_find_state(type);
-    if (state == NULL || !PyArg_ParseTupleAndKeywords(args, keywords, "UO|O!O!pO!O!:Dispatcher", names, &name, &choose,
-                                                      &PyTuple_Type, &parameters, &PyDict_Type, &bound, &overridable,
-                                                      &PyTuple_Type, &statics, &PyTuple_Type, &providers))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "UO|O!O!pO!O!:Dispatcher", names, &name, &choose, &PyTuple_Type,
+                                     &parameters, &PyDict_Type, &bound, &overridable, &PyTuple_Type, &statics,
+                                     &PyTuple_Type, &providers))
         return NULL;
     gts_py_dispatcher *const self = (gts_py_dispatcher *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
     self->vectorcall = parameters == NULL ? gts_py_call_overloads : dispatcher_call;
-    self->state = state;
-    self->overload_type = state->overload_type;
+    self->overload_type = gts_py.overload_type;
     self->name = Py_NewRef(name);
     self->choose = Py_NewRef(choose);
     gts_py_forget_sites(self);
     self->takes = (gts_py_signature){
-        .function = PyUnicode_AsUTF8(name), .provider = state->name.offset_provider, .overridable = overridable};
-    self->keyword_of_provider = PyTuple_Pack(1, state->name.offset_provider);
+        .function = PyUnicode_AsUTF8(name), .provider = gts_py.name.offset_provider, .overridable = overridable};
+    self->keyword_of_provider = PyTuple_Pack(1, gts_py.name.offset_provider);
     if (self->takes.function == NULL || self->keyword_of_provider == NULL ||
         (parameters != NULL &&
          (set_parameters(self, parameters) != 0 || set_bound(self, bound) != 0 ||

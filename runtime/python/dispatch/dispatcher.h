@@ -58,7 +58,6 @@ typedef struct gts_py_dispatcher {
     gts_py_site site[GTS_PY_SITES];
 
     unsigned int next_site;
-    gts_py_state *state;
     PyObject *name; /* str */
     PyObject *choose;
 

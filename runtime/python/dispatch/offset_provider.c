@@ -69,8 +69,7 @@ static GTS_COLD int refuse_provider(const gts_py_dispatcher *self, PyObject *pro
 int gts_py_find_provider(const gts_py_dispatcher *self, PyObject **provider, uint64_t *number)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(self->providers);
-    if (GTS_UNLIKELY(!PyDict_CheckExact(*provider)) &&
-        gts_py_check_mapping(self->state, self->takes.function, *provider) != 0)
+    if (GTS_UNLIKELY(!PyDict_CheckExact(*provider)) && gts_py_check_mapping(self->takes.function, *provider) != 0)
         return -1;
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *const compiled = PyTuple_GET_ITEM(self->providers, i);

@@ -268,15 +268,14 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"program", "places", "readings", "constants", "results",    "allocate", "out",
                             "single",  "exact",  "convert",  "advice",    "recompiles", NULL};
-    gts_py_state *const state = gts_py_find_state(type);
     PyObject *places, *readings, *constants, *program;
     PyObject *allocate = Py_None, *exact = NULL, *convert = Py_None, *advice = NULL;
     unsigned int results = 0;
     int out = -1, is_single = 0, recompiles = 0;
-    if (state == NULL || !PyArg_ParseTupleAndKeywords(
-                             args, keywords, "O!O!O!O!|$IOipO!OUp:Overload", names, state->program_type, &program,
-                             &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants, &results,
-                             &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert, &advice, &recompiles))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|$IOipO!OUp:Overload", names, gts_py.program_type,
+                                     &program, &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type,
+                                     &constants, &results, &allocate, &out, &is_single, &PyTuple_Type, &exact, &convert,
+                                     &advice, &recompiles))
         return NULL;
     gts_py_overload *const self = (gts_py_overload *)type->tp_alloc(type, 0);
     if (self == NULL)

@@ -20,10 +20,10 @@ static GTS_COLD PyObject *refuse_missing(const gts_py_overload *self, const gts_
 }
 
 /* The object that a step leads to: an attribute, an item, or the number of items. */
-static PyObject *take_step(const gts_py_names *name, PyObject *object, PyObject *step)
+static PyObject *take_step(PyObject *object, PyObject *step)
 {
     /* What getattr() returns, too; it raises an audit event before, which takes as long as the rest of a call. */
-    if (PyFunction_Check(object) && step == name->__code__)
+    if (PyFunction_Check(object) && step == gts_py.name.__code__)
         return Py_NewRef(PyFunction_GET_CODE(object));
     if (!PyTuple_CheckExact(step))
         return PyObject_GetAttr(object, step);
@@ -62,14 +62,13 @@ static PyObject *find_root(const gts_py_reading *reading, PyObject *const *args,
 PyObject *gts_py_read(const gts_py_overload *self, const gts_py_reading *reading, PyObject *const *args,
                       PyObject **owner)
 {
-    const gts_py_names *const names = &self->program->state->name;
     Py_ssize_t next;
     PyObject *object = find_root(reading, args, &next);
     const Py_ssize_t count = PyTuple_GET_SIZE(reading->names);
     for (; object != NULL && next < count; ++next) {
         if (owner != NULL && next + 1 == count)
             *owner = Py_NewRef(object);
-        Py_SETREF(object, take_step(names, object, PyTuple_GET_ITEM(reading->names, next)));
+        Py_SETREF(object, take_step(object, PyTuple_GET_ITEM(reading->names, next)));
     }
     return GTS_LIKELY(object != NULL) ? object : refuse_missing(self, reading);
 }

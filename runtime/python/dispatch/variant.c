@@ -33,8 +33,7 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
         if (target->step[i].index >= target->step[i].length)
             return refuse_static(self, path);
     }
-    target->argument = (gts_py_argument){.state = self->state,
-                                         .program = self->takes.function,
+    target->argument = (gts_py_argument){.program = self->takes.function,
                                          .path = path,
                                          .dtype = (gts_dtype)dtype,
                                          .device = GTS_CPU,
@@ -160,7 +159,7 @@ static GTS_COLD PyObject *choose(gts_py_dispatcher *self, const uint64_t *key, P
         PyTuple_SET_ITEM(args[2], i, Py_NewRef(argv[self->statics[i].parameter]));
     if (args[0] != NULL && args[1] != NULL && args[2] != NULL)
         callable = gts_py_choose(self, args, 3, NULL);
-    if (callable != NULL && Py_IS_TYPE(callable, self->state->program_type) &&
+    if (callable != NULL && Py_IS_TYPE(callable, gts_py.program_type) &&
         ((gts_py_program *)callable)->parameter_count != taken) {
         PyErr_Format(PyExc_ValueError, "Program '%U' has %zd parameters, but the program that was built has %u.",
                      self->name, taken, ((gts_py_program *)callable)->parameter_count);

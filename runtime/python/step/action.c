@@ -44,7 +44,7 @@ static int hold(gts_py_action *self, uint32_t index, const gts_array *array, boo
 }
 
 /* Adds the arrays that are elements or attributes of an object: no swap reaches them. */
-static int look_inside(gts_py_action *self, gts_py_state *state, PyObject *object, uint32_t index, int depth)
+static int look_inside(gts_py_action *self, PyObject *object, uint32_t index, int depth)
 {
     const bool has_elements = PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object);
     PyObject *const has = has_elements ? Py_NewRef(object) : PyObject_GenericGetDict(object, NULL);
@@ -56,12 +56,12 @@ static int look_inside(gts_py_action *self, gts_py_state *state, PyObject *objec
         gts_py_leaf leaf;
         gts_array array;
         PyObject *owner;
-        status = gts_py_read_any(&leaf, state, element, &array, &owner);
+        status = gts_py_read_any(&leaf, element, &array, &owner);
         gts_py_forget_domain(&leaf);
         if (status > 0)
             status = keep(self, element, owner) != 0 ? -1 : hold(self, index, &array, true);
         else if (status == 0 && has_elements && depth > 1)
-            status = look_inside(self, state, element, index, depth - 1);
+            status = look_inside(self, element, index, depth - 1);
         Py_XDECREF(owner);
     }
     Py_XDECREF(has);
@@ -70,7 +70,7 @@ static int look_inside(gts_py_action *self, gts_py_state *state, PyObject *objec
 }
 
 /* Adds the objects that the function is called with, and then finds their arrays. */
-static int add(gts_py_action *self, gts_py_state *state, PyObject *objects)
+static int add(gts_py_action *self, PyObject *objects)
 {
     int status = 0;
     self->count = PyTuple_GET_SIZE(objects);
@@ -79,12 +79,12 @@ static int add(gts_py_action *self, gts_py_state *state, PyObject *objects)
     for (uint32_t i = 0; i < (uint32_t)self->count && status == 0; ++i) {
         gts_py_leaf leaf;
         gts_array array;
-        status = gts_py_read_any(&leaf, state, PyTuple_GET_ITEM(objects, i), &array, &self->kept[i].owner);
+        status = gts_py_read_any(&leaf, PyTuple_GET_ITEM(objects, i), &array, &self->kept[i].owner);
         gts_py_forget_domain(&leaf);
         if (status > 0)
             status = hold(self, i, &array, false);
         else if (status == 0)
-            status = look_inside(self, state, PyTuple_GET_ITEM(objects, i), i, 4);
+            status = look_inside(self, PyTuple_GET_ITEM(objects, i), i, 4);
     }
     return status;
 }
@@ -95,10 +95,9 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
         return PyErr_Format(PyExc_TypeError, "An action takes no keyword arguments.");
     if (PyTuple_GET_SIZE(args) == 0 || !PyCallable_Check(PyTuple_GET_ITEM(args, 0)))
         return PyErr_Format(PyExc_TypeError, "An action needs a function and the arrays that it is called with.");
-    gts_py_state *const state = gts_py_find_state(type);
     PyObject *const objects = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
-    gts_py_action *self = state == NULL || objects == NULL ? NULL : new_action(type, PyTuple_GET_ITEM(args, 0));
-    if (self != NULL && add(self, state, objects) != 0)
+    gts_py_action *self = objects == NULL ? NULL : new_action(type, PyTuple_GET_ITEM(args, 0));
+    if (self != NULL && add(self, objects) != 0)
         Py_CLEAR(self);
     Py_XDECREF(objects);
     return (PyObject *)self;

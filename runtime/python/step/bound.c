@@ -64,7 +64,7 @@ static int take_fields(const gts_py_bound *self)
         gts_py_leaf leaf;
         gts_array array;
         gts_py_kept *const kept = &self->kept[i];
-        const int status = gts_py_read_any(&leaf, self->program->state, kept->object, &array, &kept->owner);
+        const int status = gts_py_read_any(&leaf, kept->object, &array, &kept->owner);
         gts_py_forget_domain(&leaf);
         if (status < 0)
             return -1;
@@ -241,7 +241,7 @@ static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
 
 PyObject *gts_py_bound_new(gts_py_program *program)
 {
-    PyTypeObject *const type = program->state->bound_type;
+    PyTypeObject *const type = gts_py.bound_type;
     gts_py_bound *self = (gts_py_bound *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;

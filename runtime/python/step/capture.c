@@ -55,7 +55,7 @@ void gts_py_check_bound(const gts_py_program *self, int (*check)(PyObject *, boo
     const capture *const here = (capture *)gts_binding_here;
     const Py_ssize_t count = here == NULL || here->calls == NULL ? 0 : PyList_GET_SIZE(here->calls);
     gts_py_bound *const last = count == 0 ? NULL : (gts_py_bound *)PyList_GET_ITEM(here->calls, count - 1);
-    if (last == NULL || !Py_IS_TYPE(last, self->state->bound_type) || last->program != self || last->check != NULL ||
+    if (last == NULL || !Py_IS_TYPE(last, gts_py.bound_type) || last->program != self || last->check != NULL ||
         gts_innermost_callback != NULL) {
         Py_DECREF(checked);
         return;

@@ -104,14 +104,13 @@ static const gts_step_host HOST = {run_entered, swapped};
 
 static bool have_steps_ended; /* protected by the GIL */
 
-PyObject *gts_py_hand_over(PyObject *module, PyObject *args)
+PyObject *gts_py_hand_over(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const gts_py_state *const state = PyModule_GetState(module);
     PyObject *object;
     const char *name;
     if (!PyArg_ParseTuple(args, "Os:hand_over", &object, &name))
         return NULL;
-    if (!PyObject_TypeCheck(object, state->step_type))
+    if (!PyObject_TypeCheck(object, gts_py.step_type))
         return PyErr_Format(PyExc_TypeError, "Argument 'step' of 'hand_over' must be a step, not '%s'.",
                             Py_TYPE(object)->tp_name);
     gts_step *const step = ((gts_py_step *)object)->step;

@@ -107,23 +107,23 @@ static int run_of_action(void *Py_UNUSED(data), void *const *Py_UNUSED(arrays))
     return -1;
 }
 
-static bool is_step(const gts_py_state *state, PyObject *item)
+static bool is_step(PyObject *item)
 {
-    return PyObject_TypeCheck(item, state->step_type);
+    return PyObject_TypeCheck(item, gts_py.step_type);
 }
 
 /* Writes the action of a callable; *name keeps the text of its name. */
-static int describe_callable(const gts_py_state *state, PyObject *callable, gts_action *action, PyObject **name)
+static int describe_callable(PyObject *callable, gts_action *action, PyObject **name)
 {
-    if (is_step(state, callable))
+    if (is_step(callable))
         action->step = ((gts_py_step *)callable)->step;
-    else if (Py_IS_TYPE(callable, state->action_type))
+    else if (Py_IS_TYPE(callable, gts_py.action_type))
         action->array_function = run_of_action;
     else
         action->function = run_of_python;
     if (action->array_function != NULL)
         callable = ((gts_py_action *)callable)->function;
-    *name = PyObject_GetAttrString(callable, is_step(state, callable) ? "__name__" : "__qualname__");
+    *name = PyObject_GetAttrString(callable, is_step(callable) ? "__name__" : "__qualname__");
     if (*name == NULL || !PyUnicode_Check(*name)) {
         PyErr_Clear();
         Py_XSETREF(*name, PyUnicode_FromString(Py_TYPE(callable)->tp_name));
@@ -133,7 +133,7 @@ static int describe_callable(const gts_py_state *state, PyObject *callable, gts_
 }
 
 /* Makes a step of a tuple of actions. */
-static int make_step(const gts_py_state *state, const char *name, PyObject *items, gts_step **step)
+static int make_step(const char *name, PyObject *items, gts_step **step)
 {
     *step = NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(items);
@@ -143,11 +143,11 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
     for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
         PyObject *const item = PyTuple_GET_ITEM(items, i);
         actions[i].data = item;
-        if (Py_IS_TYPE(item, state->bound_type)) {
+        if (Py_IS_TYPE(item, gts_py.bound_type)) {
             actions[i].call = ((gts_py_bound *)item)->call;
         } else if (PyCallable_Check(item)) {
             PyObject *text;
-            status = describe_callable(state, item, &actions[i], &text);
+            status = describe_callable(item, &actions[i], &text);
             if (text != NULL && PyList_Append(names, text) != 0)
                 status = -1;
             Py_XDECREF(text);
@@ -214,13 +214,12 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     const char *name = "step";
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|s:Step", names, &actions, &name))
         return NULL;
-    const gts_py_state *const state = gts_py_find_state(type);
-    gts_py_step *const self = state == NULL ? NULL : (gts_py_step *)type->tp_alloc(type, 0);
+    gts_py_step *const self = (gts_py_step *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
     self->vectorcall = step_call;
     self->actions = PySequence_Tuple(actions);
-    if (self->actions == NULL || make_step(state, name, self->actions, &self->step) != 0) {
+    if (self->actions == NULL || make_step(name, self->actions, &self->step) != 0) {
         Py_DECREF(self);
         return NULL;
     }
@@ -281,8 +280,7 @@ static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closur
     gts_py_step *const self = (gts_py_step *)object;
     if (value == NULL)
         return gts_py_fail(PyExc_AttributeError, "Attribute 'actions' cannot be deleted.");
-    const gts_py_state *const state = gts_py_find_state(Py_TYPE(object));
-    PyObject *const actions = state == NULL ? NULL : PySequence_Tuple(value);
+    PyObject *const actions = PySequence_Tuple(value);
     if (actions == NULL)
         return -1;
     gts_step *step;
@@ -290,7 +288,7 @@ static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closur
         Py_DECREF(actions);
         return gts_py_raise(gts_last_error(NULL));
     }
-    int status = make_step(state, self->step->name, actions, &step);
+    int status = make_step(self->step->name, actions, &step);
     if (status == 0 && contains(step, self->step))
         status = gts_py_fail(PyExc_ValueError, "Step '%s' cannot have these actions: it would contain itself.",
                              self->step->name);

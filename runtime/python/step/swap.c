@@ -48,13 +48,13 @@ static bool find_known(const gts_step_tree *tree, const PyObject *object, member
     return false;
 }
 
-static int read_new(gts_py_state *state, PyObject *object, size_t number, member *new, gts_swapped *swapped)
+static int read_new(PyObject *object, size_t number, member *new, gts_swapped *swapped)
 {
     new->kept.object = object;
     new->leaf = gts_py_calloc(1, sizeof *new->leaf);
     if (new->leaf == NULL)
         return -1;
-    const int status = gts_py_read_any(new->leaf, state, object, &swapped->array, &new->kept.owner);
+    const int status = gts_py_read_any(new->leaf, object, &swapped->array, &new->kept.owner);
     if (status == 0)
         return gts_py_fail(PyExc_TypeError, "Argument %zu of swap() is no array of up to %d axes.", number,
                            GTS_MAX_RANK);
@@ -110,7 +110,7 @@ static void exchange(members *all, const gts_step_tree *tree)
 
 /* ---- From Python ----------------------------------------------------------------------------------------------- */
 
-static int swap_in(members *all, gts_py_state *state, gts_step_tree *tree, PyObject *const *objects, size_t count)
+static int swap_in(members *all, gts_step_tree *tree, PyObject *const *objects, size_t count)
 {
     if (gts_step_tree_hold(tree) != 0)
         return gts_py_raise(gts_last_error(NULL));
@@ -118,7 +118,7 @@ static int swap_in(members *all, gts_py_state *state, gts_step_tree *tree, PyObj
         const size_t i = all->count++;
         all->member[i] = (member){{NULL, NULL}, NULL};
         if (!find_known(tree, objects[i], &all->member[i], &all->arrays[i]) &&
-            read_new(state, objects[i], i + 1, &all->member[i], &all->arrays[i]) != 0)
+            read_new(objects[i], i + 1, &all->member[i], &all->arrays[i]) != 0)
             return -1;
         if (check_distinct(all, i) != 0)
             return -1;
@@ -130,8 +130,7 @@ static int swap_in(members *all, gts_py_state *state, gts_step_tree *tree, PyObj
 }
 
 /* Swaps pairs of arrays in some steps. */
-static PyObject *swap(gts_py_state *state, gts_step *const *steps, size_t step_count, PyObject *const *objects,
-                      Py_ssize_t count)
+static PyObject *swap(gts_step *const *steps, size_t step_count, PyObject *const *objects, Py_ssize_t count)
 {
     if (count <= 0 || count % 2 != 0)
         return PyErr_Format(PyExc_TypeError, "swap() takes pairs of arrays, not %zd argument%s.", count,
@@ -149,7 +148,7 @@ static PyObject *swap(gts_py_state *state, gts_step *const *steps, size_t step_c
         gts_step_tree tree;
         status = gts_step_tree_begin(&tree, steps, step_count, gts_py_wait) != 0
                      ? gts_py_raise(gts_last_error(NULL))
-                     : swap_in(&all, state, &tree, objects, (size_t)count);
+                     : swap_in(&all, &tree, objects, (size_t)count);
         gts_step_tree_end(&tree);
     }
     for (size_t i = 0; i < all.count; ++i) {
@@ -169,13 +168,11 @@ static PyObject *swap(gts_py_state *state, gts_step *const *steps, size_t step_c
 
 PyObject *gts_py_swap_in_step(PyObject *step, PyObject *const *arrays, Py_ssize_t count)
 {
-    gts_py_state *const state = gts_py_find_state(Py_TYPE(step));
-    return state == NULL ? NULL : swap(state, &((gts_py_step *)step)->step, 1, arrays, count);
+    return swap(&((gts_py_step *)step)->step, 1, arrays, count);
 }
 
-PyObject *gts_py_swap(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *gts_py_swap(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    gts_py_state *const state = PyModule_GetState(module);
     PyObject *const steps = PySequence_Tuple(count == 0 ? Py_None : args[0]);
     if (steps == NULL)
         return NULL;
@@ -184,10 +181,10 @@ PyObject *gts_py_swap(PyObject *module, PyObject *const *args, Py_ssize_t count)
     bool are_steps = all != NULL && step_count > 0;
     for (size_t i = 0; i < step_count && are_steps; ++i) {
         PyObject *const each = PyTuple_GET_ITEM(steps, (Py_ssize_t)i);
-        are_steps = PyObject_TypeCheck(each, state->step_type);
+        are_steps = PyObject_TypeCheck(each, gts_py.step_type);
         all[i] = are_steps ? ((gts_py_step *)each)->step : NULL;
     }
-    PyObject *const result = are_steps ? swap(state, all, step_count, args + 1, count - 1)
+    PyObject *const result = are_steps ? swap(all, step_count, args + 1, count - 1)
                              : all != NULL
                                  ? PyErr_Format(PyExc_TypeError, "The first argument of swap() must be steps.")
                                  : NULL;
