@@ -23,6 +23,14 @@ void *gts_new(size_t count, size_t size)
     return memory;
 }
 
+void *gts_renew(void *memory, size_t size)
+{
+    void *const renewed = realloc(memory, size);
+    if (renewed == NULL)
+        end_without_memory();
+    return renewed;
+}
+
 void *gts_new_lines(size_t size)
 {
     const size_t rounded = gts_in_cache_lines(size);

@@ -10,6 +10,9 @@
 /* Zeroed memory for `count` elements of `size` bytes, also for none; to be freed with free(). */
 void *gts_new(size_t count, size_t size) __attribute__((malloc, returns_nonnull, warn_unused_result));
 
+/* Memory of gts_new() with another size, of which what is new is not zeroed. */
+void *gts_renew(void *memory, size_t size) __attribute__((returns_nonnull, warn_unused_result));
+
 /* The size of a cache line of the CPU, in bytes. */
 #define GTS_CACHE_LINE 64
 

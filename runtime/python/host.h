@@ -226,7 +226,7 @@ PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keyword
 
 /* ---- convert/remember.c ---------------------------------------------------------------------------------------- */
 
-/* Allocates what remembers objects; -1 after an exception or if memory runs out. */
+/* Makes the callback of the weak references; -1 after an exception. */
 int gts_py_prepare_references(gts_py_program *);
 void gts_py_free_references(gts_py_program *);
 /*

@@ -1,5 +1,5 @@
 /* The Program type: how its objects are created and freed, and their attributes. */
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "python/step/step.h"
 
@@ -60,15 +60,14 @@ static int prepare_collections(gts_py_program *self)
 {
     const gts_stub *const stub = self->program->stub;
     size_t elements = 0;
-    self->keys = PyMem_Calloc(stub->collection_count, sizeof(PyObject *));
-    for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i) {
+    for (uint32_t i = 0; i < stub->collection_count; ++i) {
         elements += stub->collections[i].length;
         self->keys[i] = intern_names(stub->collections[i].keys, stub->collections[i].length);
         if (self->keys[i] == NULL)
             return -1;
     }
-    self->held = PyMem_Calloc(3 * (size_t)stub->leaf_count + elements, sizeof(PyObject *));
-    return self->keys == NULL || self->held == NULL ? -1 : 0;
+    self->held = gts_new(3 * (size_t)stub->leaf_count + elements, sizeof(PyObject *));
+    return 0;
 }
 
 PyObject *gts_py_program_new(gts_program *program)
@@ -89,16 +88,15 @@ PyObject *gts_py_program_new(gts_program *program)
     self->run = stub->run;
     self->provider_keyword = gts_py.name.offset_provider;
     self->parameter_count = stub->parameter_count;
+    self->argv = gts_new(stub->parameter_count + 1, sizeof *self->argv);
+    self->source = gts_new(stub->parameter_count + 1, sizeof *self->source);
+    self->leaf = gts_new(stub->leaf_count, sizeof *self->leaf);
+    self->references = gts_new(stub->leaf_count, 2 * sizeof(PyObject *));
+    self->workspace = gts_new(stub->workspace_count, sizeof(PyObject *));
+    self->keys = gts_new(stub->collection_count, sizeof(PyObject *));
     self->parameters = intern_names(stub->parameters, stub->parameter_count);
-    self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
-    self->source = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->source);
-    self->leaf = PyMem_Calloc(stub->leaf_count, sizeof *self->leaf);
-    self->workspace = PyMem_Calloc(stub->workspace_count, sizeof(PyObject *));
-    if (self->parameters == NULL || self->argv == NULL || self->source == NULL || self->leaf == NULL ||
-        self->workspace == NULL || gts_py_prepare_references(self) != 0 || prepare_leaves(self) != 0 ||
+    if (self->parameters == NULL || gts_py_prepare_references(self) != 0 || prepare_leaves(self) != 0 ||
         prepare_collections(self) != 0) {
-        if (!PyErr_Occurred())
-            PyErr_NoMemory();
         Py_DECREF(self);
         return NULL;
     }
@@ -111,17 +109,15 @@ static int program_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const gts_py_program *const self = (gts_py_program *)object;
     Py_VISIT(Py_TYPE(object));
-    if (self->program == NULL)
-        return 0;
     const gts_stub *const stub = self->program->stub;
-    for (uint32_t i = 0; self->leaf != NULL && i < stub->leaf_count; ++i) {
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         Py_VISIT(self->leaf[i].domain.object);
         for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
             Py_VISIT(self->leaf[i].dimension[axis]);
             Py_VISIT(self->leaf[i].other_name[axis]);
         }
     }
-    for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
+    for (uint32_t i = 0; i < stub->workspace_count; ++i)
         Py_VISIT(self->workspace[i]);
     Py_VISIT(self->stream);
     Py_VISIT(self->metrics.namespace);
@@ -136,7 +132,7 @@ static int program_clear(PyObject *object)
     self->reads_metrics_level = self->wants_sample = false;
     Py_CLEAR(self->metrics.namespace);
     Py_CLEAR(self->metrics.sample);
-    for (uint32_t i = 0; self->leaf != NULL && i < self->program->stub->leaf_count; ++i)
+    for (uint32_t i = 0; i < self->program->stub->leaf_count; ++i)
         gts_py_forget_domain(&self->leaf[i]);
     return 0;
 }
@@ -163,29 +159,27 @@ static void program_dealloc(PyObject *object)
     gts_py_program *const self = (gts_py_program *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    if (self->program != NULL) {
-        const gts_stub *const stub = self->program->stub;
-        remove_from_list(self);
-        (void)program_clear(object);
-        gts_py_free_references(self);
-        for (uint32_t i = 0; self->leaf != NULL && i < stub->leaf_count; ++i)
-            Py_XDECREF(self->leaf[i].name);
-        close_program(self);
-        for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
-            Py_XDECREF(self->workspace[i]);
-        for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i)
-            Py_XDECREF(self->keys[i]);
-    }
+    const gts_stub *const stub = self->program->stub;
+    remove_from_list(self);
+    (void)program_clear(object);
+    gts_py_free_references(self);
+    for (uint32_t i = 0; i < stub->leaf_count; ++i)
+        Py_XDECREF(self->leaf[i].name);
+    close_program(self);
+    for (uint32_t i = 0; i < stub->workspace_count; ++i)
+        Py_XDECREF(self->workspace[i]);
+    for (uint32_t i = 0; i < stub->collection_count; ++i)
+        Py_XDECREF(self->keys[i]);
     Py_XDECREF(self->stream); /* after the program, whose memory is freed on it */
     Py_XDECREF(self->metrics.key);
     Py_XDECREF(self->parameters);
     Py_XDECREF(self->path);
-    PyMem_Free(self->argv);
-    PyMem_Free(self->source);
-    PyMem_Free(self->leaf);
-    PyMem_Free(self->keys);
-    PyMem_Free(self->held);
-    PyMem_Free(self->workspace);
+    free(self->argv);
+    free(self->source);
+    free(self->leaf);
+    free(self->keys);
+    free(self->held);
+    free(self->workspace);
     gts_py_free(object);
 }
 
@@ -287,10 +281,5 @@ static PyType_Slot SLOTS[] = {
     {Py_tp_methods, METHODS},         {0, NULL},
 };
 
-PyType_Spec gts_py_program_spec = {
-    .name = "gtstub._host.Program",
-    .basicsize = sizeof(gts_py_program),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_MANAGED_WEAKREF,
-    .slots = SLOTS,
-};
+PyType_Spec gts_py_program_spec = GTS_PY_SPEC("Program", gts_py_program,
+                                              GTS_PY_CALLED | Py_TPFLAGS_DISALLOW_INSTANTIATION);

@@ -3,6 +3,7 @@
 
 #include <Python.h>
 
+#include "base/new.h"
 #include "gtstub/stub.h"
 
 #if PY_VERSION_HEX < 0x030D0000
@@ -87,12 +88,17 @@ extern gts_py_state gts_py;
 /* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */
 bool gts_py_find_numpy(void);
 
-/* Cleared memory for PyMem_Free(); NULL after an exception. */
-static inline void *gts_py_calloc(size_t count, size_t size)
-{
-    void *const memory = PyMem_Calloc(count, size);
-    return memory != NULL ? memory : PyErr_NoMemory();
-}
+/* The spec of a type, whose SLOTS are those of the file. */
+#define GTS_PY_SPEC(type, object, more_flags)                                                                          \
+    {                                                                                                                  \
+        .name = "gtstub._host." type,                                                                                  \
+        .basicsize = sizeof(object),                                                                                   \
+        .slots = SLOTS,                                                                                                \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | (more_flags),                    \
+    }
+
+/* The flags of a type whose objects are called without a tuple of arguments. */
+#define GTS_PY_CALLED (Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_MANAGED_WEAKREF)
 
 /* The last that the deallocator of an object of such a type does. */
 static inline void gts_py_free(PyObject *object)

@@ -2,6 +2,8 @@
  * Remembers objects, so that the next calls recognise them by their addresses alone. A weak reference forgets the address
  * when its object dies; an object that cannot change is kept instead.
  */
+#include <stdlib.h>
+
 #include "python/host.h"
 
 /* Forgets the object of a weak reference. It is not the program's any more if another object has replaced it. */
@@ -38,22 +40,21 @@ static PyMethodDef CALLBACK = {"forget", (PyCFunction)(void (*)(void))forget_dea
 
 int gts_py_prepare_references(gts_py_program *self)
 {
-    self->references = PyMem_Calloc(2 * (size_t)self->program->stub->leaf_count, sizeof(PyObject *));
     PyObject *const capsule = PyCapsule_New(self, NULL, NULL);
     if (capsule == NULL || PyCapsule_SetContext(capsule, self) != 0)
         return -1;
     self->forget = PyCFunction_New(&CALLBACK, capsule);
     Py_DECREF(capsule);
-    return self->references == NULL || self->forget == NULL ? -1 : 0;
+    return self->forget == NULL ? -1 : 0;
 }
 
 void gts_py_free_references(gts_py_program *self)
 {
     if (self->forget != NULL)
         (void)PyCapsule_SetContext(PyCFunction_GET_SELF(self->forget), NULL);
-    for (uint32_t i = 0; self->references != NULL && i < 2 * self->program->stub->leaf_count; ++i)
+    for (uint32_t i = 0; i < 2 * self->program->stub->leaf_count; ++i)
         Py_XDECREF(self->references[i]);
-    PyMem_Free(self->references);
+    free(self->references);
     Py_XDECREF(self->forget);
 }
 

@@ -1,5 +1,5 @@
 /* The Dispatcher type. With parameters, it binds the arguments of a call, selects the variant and calls it. */
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "python/dispatch/dispatcher.h"
 
@@ -166,9 +166,9 @@ static int set_parameters(gts_py_dispatcher *self, PyObject *parameters)
             return gts_py_fail(PyExc_TypeError, "A parameter of program '%U' must be a 'str', not '%s'.", self->name,
                                Py_TYPE(name)->tp_name);
     }
-    self->takes.bound = gts_py_calloc((size_t)count + 1, sizeof *self->takes.bound);
+    self->takes.bound = gts_new((size_t)count + 1, sizeof *self->takes.bound);
     self->takes.parameters = Py_NewRef(parameters);
-    return self->takes.bound == NULL ? -1 : 0;
+    return 0;
 }
 
 static int set_bound(gts_py_dispatcher *self, PyObject *bound)
@@ -264,10 +264,10 @@ static void dispatcher_dealloc(PyObject *object)
     Py_XDECREF(self->static_tuple);
     Py_XDECREF(self->keyword_of_provider);
     Py_XDECREF(self->name);
-    PyMem_Free(self->variants);
-    PyMem_Free(self->statics);
-    PyMem_Free(self->bound_key);
-    PyMem_Free(self->takes.bound);
+    free(self->variants);
+    free(self->statics);
+    free(self->bound_key);
+    free(self->takes.bound);
     gts_py_free(object);
 }
 
@@ -313,10 +313,4 @@ static PyType_Slot SLOTS[] = {
     {0, NULL},
 };
 
-PyType_Spec gts_py_dispatcher_spec = {
-    .name = "gtstub._host.Dispatcher",
-    .basicsize = sizeof(gts_py_dispatcher),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_MANAGED_WEAKREF,
-    .slots = SLOTS,
-};
+PyType_Spec gts_py_dispatcher_spec = GTS_PY_SPEC("Dispatcher", gts_py_dispatcher, GTS_PY_CALLED | Py_TPFLAGS_BASETYPE);

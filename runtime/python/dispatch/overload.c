@@ -1,5 +1,5 @@
 /* The Overload type: it completes the arguments of a call, and calls a Program. */
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "python/dispatch/overloads.h"
 #include "python/step/step.h"
@@ -232,9 +232,7 @@ static bool has_attributes(const gts_py_overload *self)
 static int set_exact(gts_py_overload *self, PyObject *items)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(items);
-    self->exact = gts_py_calloc((size_t)length, sizeof *self->exact);
-    if (self->exact == NULL)
-        return -1;
+    self->exact = gts_new((size_t)length, sizeof *self->exact);
     for (; self->exact_count < (uint32_t)length; ++self->exact_count) {
         gts_py_exact *const exact = &self->exact[self->exact_count];
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, self->exact_count), "iO!U:exact", &exact->argument, &PyTuple_Type,
@@ -319,9 +317,9 @@ static void overload_dealloc(PyObject *object)
 {
     gts_py_overload *const self = (gts_py_overload *)object;
     PyObject_GC_UnTrack(object);
-    PyMem_Free(self->readings);
-    PyMem_Free(self->constants);
-    PyMem_Free(self->exact);
+    free(self->readings);
+    free(self->constants);
+    free(self->exact);
     Py_XDECREF(self->spec);
     gts_py_free(object);
 }
@@ -356,9 +354,4 @@ static PyType_Slot SLOTS[] = {
     {0, NULL},
 };
 
-PyType_Spec gts_py_overload_spec = {
-    .name = "gtstub._host.Overload",
-    .basicsize = sizeof(gts_py_overload),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = SLOTS,
-};
+PyType_Spec gts_py_overload_spec = GTS_PY_SPEC("Overload", gts_py_overload, 0);

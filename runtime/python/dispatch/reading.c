@@ -208,9 +208,7 @@ int gts_py_set_readings(gts_py_overload *self, PyObject *items, bool have_values
                         uint32_t *count)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(items);
-    *readings = gts_py_calloc((size_t)length, sizeof **readings);
-    if (*readings == NULL)
-        return -1;
+    *readings = gts_new((size_t)length, sizeof **readings);
     for (Py_ssize_t i = 0; i < length; ++i) {
         gts_py_reading *const reading = &(*readings)[i];
         reading->same = -1;

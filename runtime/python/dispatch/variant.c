@@ -81,10 +81,8 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
         return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.",
                            self->takes.function, count, GTS_PY_MAX_PARAMETERS);
     self->static_tuple = Py_XNewRef(statics);
-    self->statics = gts_py_calloc((size_t)count, sizeof *self->statics);
-    self->bound_key = gts_py_calloc((size_t)count + 1, sizeof *self->bound_key);
-    if (self->statics == NULL || self->bound_key == NULL)
-        return -1;
+    self->statics = gts_new((size_t)count, sizeof *self->statics);
+    self->bound_key = gts_new((size_t)count + 1, sizeof *self->bound_key);
     self->static_count = (uint32_t)count;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
@@ -132,19 +130,16 @@ static PyObject *find_variant(const gts_py_dispatcher *self, const void *key)
     return NULL;
 }
 
-/* Remembers the callable of a variant, which it steals, unless another thread has done so meanwhile. Borrowed, or NULL. */
+/* Remembers the callable of a variant, which it steals, unless another thread has done so meanwhile. Borrowed. */
 static PyObject *remember(gts_py_dispatcher *self, PyObject *key, PyObject *callable)
 {
     PyObject *const known = find_variant(self, PyBytes_AS_STRING(key));
-    gts_py_variant *grown = NULL;
-    if (known == NULL)
-        grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
-    if (grown == NULL) {
+    if (known != NULL) {
         Py_DECREF(callable);
-        return known != NULL ? known : PyErr_NoMemory();
+        return known;
     }
-    self->variants = grown;
-    grown[self->variant_count++] = (gts_py_variant){Py_NewRef(key), callable};
+    self->variants = gts_renew(self->variants, (self->variant_count + 1) * sizeof *self->variants);
+    self->variants[self->variant_count++] = (gts_py_variant){Py_NewRef(key), callable};
     return callable;
 }
 

@@ -1,46 +1,36 @@
 /* The Action type: a function with the arrays that it uses, which a step swaps. */
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "python/step/step.h"
 
 /* Makes an action without objects; NULL after an exception. */
 static gts_py_action *new_action(PyTypeObject *type, PyObject *function)
 {
-    gts_py_action *self = (gts_py_action *)type->tp_alloc(type, 0);
+    gts_py_action *const self = (gts_py_action *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
     self->function = Py_NewRef(function);
-    self->held = gts_py_calloc(1, sizeof *self->held);
-    if (self->held == NULL)
-        Py_CLEAR(self);
+    self->held = gts_new(1, sizeof *self->held);
     return self;
 }
 
 /* Adds an object, which the action keeps. */
-static int keep(gts_py_action *self, PyObject *object, PyObject *owner)
+static void keep(gts_py_action *self, PyObject *object, PyObject *owner)
 {
-    gts_py_kept *const kept = PyMem_Realloc(self->kept, (size_t)(self->kept_count + 1) * sizeof *kept);
-    if (kept == NULL)
-        return PyErr_NoMemory() == NULL ? -1 : 0;
-    self->kept = kept;
-    kept[self->kept_count++] = (gts_py_kept){Py_NewRef(object), Py_XNewRef(owner)};
-    return 0;
+    self->kept = gts_renew(self->kept, (size_t)(self->kept_count + 1) * sizeof *self->kept);
+    self->kept[self->kept_count++] = (gts_py_kept){Py_NewRef(object), Py_XNewRef(owner)};
 }
 
 /* Adds an array, which is or is inside the object with an index. */
-static int hold(gts_py_action *self, uint32_t index, const gts_array *array, bool is_inside)
+static void hold(gts_py_action *self, uint32_t index, const gts_array *array, bool is_inside)
 {
-    gts_held *const held = PyMem_Realloc(self->held, sizeof *held + (self->held->count + 1) * sizeof *held->array);
-    gts_array *const copy = held == NULL ? NULL : PyMem_Malloc(sizeof *copy);
-    self->held = held != NULL ? held : self->held;
-    if (copy == NULL)
-        return PyErr_NoMemory() == NULL ? -1 : 0;
+    self->held = gts_renew(self->held, sizeof *self->held + (self->held->count + 1) * sizeof *self->held->array);
+    gts_array *const copy = gts_new(1, sizeof *copy);
     *copy = *array;
     memset(copy->dims, 0, sizeof copy->dims); /* whose texts may not live as long */
-    gts_held_array *const new = &held->array[held->count++];
+    gts_held_array *const new = &self->held->array[self->held->count++];
     *new = (gts_held_array){.array = copy, .index = index, .is_inside = is_inside, .slot = GTS_NO_SLOT};
     gts_find_memory(copy, &new->low, &new->high);
-    return 0;
 }
 
 /* Adds the arrays that are elements or attributes of an object: no swap reaches them. */
@@ -58,10 +48,13 @@ static int look_inside(gts_py_action *self, PyObject *object, uint32_t index, in
         PyObject *owner;
         status = gts_py_read_any(&leaf, element, &array, &owner);
         gts_py_forget_domain(&leaf);
-        if (status > 0)
-            status = keep(self, element, owner) != 0 ? -1 : hold(self, index, &array, true);
-        else if (status == 0 && has_elements && depth > 1)
+        if (status > 0) {
+            keep(self, element, owner);
+            hold(self, index, &array, true);
+            status = 0;
+        } else if (status == 0 && has_elements && depth > 1) {
             status = look_inside(self, element, index, depth - 1);
+        }
         Py_XDECREF(owner);
     }
     Py_XDECREF(has);
@@ -74,19 +67,19 @@ static int add(gts_py_action *self, PyObject *objects)
 {
     int status = 0;
     self->count = PyTuple_GET_SIZE(objects);
-    for (Py_ssize_t i = 0; i < self->count && status == 0; ++i)
-        status = keep(self, PyTuple_GET_ITEM(objects, i), NULL);
-    for (uint32_t i = 0; i < (uint32_t)self->count && status == 0; ++i) {
+    for (Py_ssize_t i = 0; i < self->count; ++i)
+        keep(self, PyTuple_GET_ITEM(objects, i), NULL);
+    for (uint32_t i = 0; i < (uint32_t)self->count && status >= 0; ++i) {
         gts_py_leaf leaf;
         gts_array array;
         status = gts_py_read_any(&leaf, PyTuple_GET_ITEM(objects, i), &array, &self->kept[i].owner);
         gts_py_forget_domain(&leaf);
-        if (status > 0)
-            status = hold(self, i, &array, false);
-        else if (status == 0)
+        if (status == 0)
             status = look_inside(self, PyTuple_GET_ITEM(objects, i), i, 4);
+        else if (status > 0)
+            hold(self, i, &array, false);
     }
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -128,19 +121,16 @@ static PyObject *action_call(PyObject *object, PyObject *args, PyObject *keyword
 PyObject *gts_py_action_copy(PyObject *object)
 {
     const gts_py_action *const self = (gts_py_action *)object;
-    gts_py_action *copy = new_action(Py_TYPE(object), self->function);
+    gts_py_action *const copy = new_action(Py_TYPE(object), self->function);
     if (copy == NULL)
         return NULL;
-    int status = 0;
     copy->count = self->count;
-    for (Py_ssize_t i = 0; i < self->kept_count && status == 0; ++i)
-        status = keep(copy, self->kept[i].object, self->kept[i].owner);
-    for (size_t i = 0; i < self->held->count && status == 0; ++i) {
+    for (Py_ssize_t i = 0; i < self->kept_count; ++i)
+        keep(copy, self->kept[i].object, self->kept[i].owner);
+    for (size_t i = 0; i < self->held->count; ++i) {
         const gts_held_array *const each = &self->held->array[i];
-        status = hold(copy, each->index, each->array, each->is_inside);
+        hold(copy, each->index, each->array, each->is_inside);
     }
-    if (status != 0)
-        Py_CLEAR(copy);
     return (PyObject *)copy;
 }
 
@@ -159,9 +149,9 @@ static void action_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     Py_XDECREF(self->function);
     gts_py_clear_kept(&self->kept, self->kept_count);
-    for (size_t i = 0; self->held != NULL && i < self->held->count; ++i)
-        PyMem_Free(self->held->array[i].array);
-    PyMem_Free(self->held);
+    for (size_t i = 0; i < self->held->count; ++i)
+        free(self->held->array[i].array);
+    free(self->held);
     gts_py_free(object);
 }
 
@@ -198,9 +188,4 @@ static PyType_Slot SLOTS[] = {
     {0, NULL},
 };
 
-PyType_Spec gts_py_action_spec = {
-    .name = "gtstub._host.Action",
-    .basicsize = sizeof(gts_py_action),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = SLOTS,
-};
+PyType_Spec gts_py_action_spec = GTS_PY_SPEC("Action", gts_py_action, 0);

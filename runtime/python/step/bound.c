@@ -1,5 +1,5 @@
 /* The BoundCall type: a program with all its arguments. */
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "base/element.h"
 #include "base/strided.h"
@@ -24,8 +24,8 @@ static PyObject *object_of(const gts_py_program *self, uint32_t index)
 static gts_py_kept *take_kept(const gts_py_program *self)
 {
     const uint32_t count = self->program->stub->leaf_count;
-    gts_py_kept *const kept = gts_py_calloc(count + 1, sizeof *kept);
-    for (uint32_t i = 0; kept != NULL && i < count; ++i) {
+    gts_py_kept *const kept = gts_new(count, sizeof *kept);
+    for (uint32_t i = 0; i < count; ++i) {
         kept[i].object = Py_XNewRef(object_of(self, i));
         if (gts_is_array(self->program->stub->leaves[i].kind) && gts_known_object(self->program, i) == NULL)
             kept[i].owner = Py_XNewRef(self->leaf[i].owner);
@@ -41,7 +41,7 @@ void gts_py_clear_kept(gts_py_kept **kept, Py_ssize_t count)
         Py_XDECREF(old[i].object);
         Py_XDECREF(old[i].owner);
     }
-    PyMem_Free(old);
+    free(old);
 }
 
 /* Whether each start converts objects anew: zero-dimensional fields, whose value may change, and callbacks. */
@@ -188,18 +188,18 @@ int gts_py_begin_scalars(gts_py_scalars *self, PyObject *args, PyObject *keyword
         return gts_py_fail(PyExc_TypeError, "set() takes scalars by keyword only.");
     const size_t count = keywords == NULL ? 0 : (size_t)PyDict_GET_SIZE(keywords);
     *self = (gts_py_scalars){.dict = keywords, .count = count};
-    self->scalars = gts_py_calloc(count + 1, sizeof *self->scalars + GTS_PY_LARGEST);
+    self->scalars = gts_new(count, sizeof *self->scalars + GTS_PY_LARGEST);
     Py_ssize_t position = 0;
     PyObject *name;
-    for (size_t i = 0; self->scalars != NULL && i < count && PyDict_Next(keywords, &position, &name, NULL); ++i) {
+    for (size_t i = 0; i < count && PyDict_Next(keywords, &position, &name, NULL); ++i) {
         self->scalars[i].argument = PyUnicode_AsUTF8(name);
-        self->scalars[i].value = (char *)(self->scalars + count + 1) + i * GTS_PY_LARGEST;
+        self->scalars[i].value = (char *)(self->scalars + count) + i * GTS_PY_LARGEST;
         if (self->scalars[i].argument == NULL) {
-            PyMem_Free(self->scalars);
+            free(self->scalars);
             return -1;
         }
     }
-    return self->scalars == NULL ? -1 : 0;
+    return 0;
 }
 
 int gts_py_read_scalars(gts_py_program *program, gts_py_scalars *self)
@@ -233,7 +233,7 @@ static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
     if (status == 0 && ((program != NULL && gts_py_await(self->program) != 0) ||
                         GTS_PY_WITHOUT_GIL(gts_set_scalars(self->call, scalars.scalars, scalars.count)) != 0))
         status = gts_py_raise(gts_last_error(gts_bound_program(self->call)));
-    PyMem_Free(scalars.scalars);
+    free(scalars.scalars);
     return status == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -248,10 +248,6 @@ PyObject *gts_py_bound_new(gts_py_program *program)
     self->vectorcall = bound_call;
     self->program = (gts_py_program *)Py_NewRef((PyObject *)program);
     self->kept = take_kept(program);
-    if (self->kept == NULL) {
-        Py_DECREF(self);
-        return NULL;
-    }
     self->call = gts_bound_take(program->program);
     self->call->needs_host = needs_host(program->program->stub);
     if (take_fields(self) != 0)
@@ -428,10 +424,5 @@ static PyType_Slot SLOTS[] = {
     {Py_tp_methods, METHODS},       {0, NULL},
 };
 
-PyType_Spec gts_py_bound_spec = {
-    .name = "gtstub._host.BoundCall",
-    .basicsize = sizeof(gts_py_bound),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_MANAGED_WEAKREF,
-    .slots = SLOTS,
-};
+PyType_Spec gts_py_bound_spec = GTS_PY_SPEC("BoundCall", gts_py_bound,
+                                            GTS_PY_CALLED | Py_TPFLAGS_DISALLOW_INSTANTIATION);

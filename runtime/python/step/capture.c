@@ -1,4 +1,6 @@
 /* Binding and capturing: what this thread calls becomes bound calls. */
+#include <stdlib.h>
+
 #include "gtstub/stub.h"
 #include "python/step/step.h"
 
@@ -155,7 +157,7 @@ static void free_capsule(PyObject *capsule)
     Py_CLEAR(self->calls);
     Py_CLEAR(self->look);
     if (self->has_ended)
-        PyMem_Free(self);
+        free(self);
 }
 
 /* Ends a capture of this thread that another one has freed. */
@@ -165,7 +167,7 @@ static void end_freed(void)
     if (self == NULL || self->binding.bind != NULL || self->calls != NULL)
         return;
     end(self);
-    PyMem_Free(self);
+    free(self);
 }
 
 PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *args)
@@ -176,9 +178,7 @@ PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *args)
     end_freed();
     if (gts_binding_here != NULL)
         return PyErr_Format(PyExc_RuntimeError, "A capture cannot begin inside another one.");
-    capture *const self = PyMem_Calloc(1, sizeof *self);
-    if (self == NULL)
-        return PyErr_NoMemory();
+    capture *const self = gts_new(1, sizeof *self);
     self->binding.after = add_bound;
     self->calls = PyList_New(0);
     if (look != Py_None) {
@@ -189,7 +189,7 @@ PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *args)
     if (capsule == NULL) {
         Py_XDECREF(self->calls);
         Py_XDECREF(self->look);
-        PyMem_Free(self);
+        free(self);
         return NULL;
     }
     gts_binding_begin(&self->binding);

@@ -1,4 +1,6 @@
 /* Changes scalars in all bound calls of a step. */
+#include <stdlib.h>
+
 #include "python/step/step.h"
 
 int gts_py_wait(gts_program *program, int (*act)(void *), void *context)
@@ -49,6 +51,6 @@ PyObject *gts_py_set_in_step(PyObject *step, PyObject *args, PyObject *keywords)
                            ? gts_py_raise(gts_last_error(NULL))
                            : set_in(&all, &scalars);
     gts_step_tree_end(&all);
-    PyMem_Free(scalars.scalars);
+    free(scalars.scalars);
     return status == 0 ? Py_NewRef(Py_None) : NULL;
 }

@@ -1,7 +1,7 @@
 /* The Step type: bound calls and callables that are done in order. */
 #include "python/step/step.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
@@ -137,9 +137,9 @@ static int make_step(const char *name, PyObject *items, gts_step **step)
 {
     *step = NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(items);
-    gts_action *const actions = PyMem_Calloc((size_t)count + 1, sizeof *actions);
+    gts_action *const actions = gts_new((size_t)count, sizeof *actions);
     PyObject *const names = PyList_New(0);
-    int status = actions == NULL || names == NULL ? -1 : 0;
+    int status = names == NULL ? -1 : 0;
     for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
         PyObject *const item = PyTuple_GET_ITEM(items, i);
         actions[i].data = item;
@@ -163,7 +163,7 @@ static int make_step(const char *name, PyObject *items, gts_step **step)
         if (actions[i].array_function != NULL)
             (*step)->positions[i].role->held = ((gts_py_action *)actions[i].data)->held;
     }
-    PyMem_Free(actions);
+    free(actions);
     Py_XDECREF(names);
     return status;
 }
@@ -347,10 +347,4 @@ static PyType_Slot SLOTS[] = {
     {0, NULL},
 };
 
-PyType_Spec gts_py_step_spec = {
-    .name = "gtstub._host.Step",
-    .basicsize = sizeof(gts_py_step),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_MANAGED_WEAKREF,
-    .slots = SLOTS,
-};
+PyType_Spec gts_py_step_spec = GTS_PY_SPEC("Step", gts_py_step, GTS_PY_CALLED | Py_TPFLAGS_BASETYPE);

@@ -75,7 +75,7 @@ PyObject *gts_py_bound_new(gts_py_program *);
 int gts_py_start_slowly(gts_py_bound *);
 /* Whether the level of gt4py's metrics is the one that the program has, and asks for no sample. */
 bool gts_py_is_level_known(const gts_py_program *);
-/* Begins with the keywords of a call of set(). PyMem_Free() frees `scalars` of the result, unless this returns -1. */
+/* Begins with the keywords of a call of set(). free() frees `scalars` of the result, unless this returns -1. */
 int gts_py_begin_scalars(gts_py_scalars *, PyObject *args, PyObject *keywords);
 /* Reads the values of those that a program has. */
 int gts_py_read_scalars(gts_py_program *, gts_py_scalars *);

@@ -1,4 +1,6 @@
 /* Exchanges arrays in all bound calls and actions of steps. An array is known by its memory, whatever object has it. */
+#include <stdlib.h>
+
 #include "python/step/step.h"
 
 #include "base/strided.h"
@@ -51,9 +53,7 @@ static bool find_known(const gts_step_tree *tree, const PyObject *object, member
 static int read_new(PyObject *object, size_t number, member *new, gts_swapped *swapped)
 {
     new->kept.object = object;
-    new->leaf = gts_py_calloc(1, sizeof *new->leaf);
-    if (new->leaf == NULL)
-        return -1;
+    new->leaf = gts_new(1, sizeof *new->leaf);
     const int status = gts_py_read_any(new->leaf, object, &swapped->array, &new->kept.owner);
     if (status == 0)
         return gts_py_fail(PyExc_TypeError, "Argument %zu of swap() is no array of up to %d axes.", number,
@@ -140,27 +140,24 @@ static PyObject *swap(gts_step *const *steps, size_t step_count, PyObject *const
     members all = {.member = few_members, .arrays = few_arrays};
     const bool is_few = (size_t)count <= sizeof few_members / sizeof *few_members;
     if (!is_few) {
-        all.member = gts_py_calloc((size_t)count, sizeof *all.member);
-        all.arrays = gts_py_calloc((size_t)count, sizeof *all.arrays);
+        all.member = gts_new((size_t)count, sizeof *all.member);
+        all.arrays = gts_new((size_t)count, sizeof *all.arrays);
     }
-    int status = -1;
-    if (all.member != NULL && all.arrays != NULL) {
-        gts_step_tree tree;
-        status = gts_step_tree_begin(&tree, steps, step_count, gts_py_wait) != 0
-                     ? gts_py_raise(gts_last_error(NULL))
-                     : swap_in(&all, &tree, objects, (size_t)count);
-        gts_step_tree_end(&tree);
-    }
+    gts_step_tree tree;
+    const int status = gts_step_tree_begin(&tree, steps, step_count, gts_py_wait) != 0
+                           ? gts_py_raise(gts_last_error(NULL))
+                           : swap_in(&all, &tree, objects, (size_t)count);
+    gts_step_tree_end(&tree);
     for (size_t i = 0; i < all.count; ++i) {
         if (all.member[i].leaf == NULL)
             continue;
         Py_XDECREF(all.member[i].kept.owner);
         gts_py_forget_domain(all.member[i].leaf);
-        PyMem_Free(all.member[i].leaf);
+        free(all.member[i].leaf);
     }
     if (!is_few) {
-        PyMem_Free(all.member);
-        PyMem_Free(all.arrays);
+        free(all.member);
+        free(all.arrays);
     }
     Py_XDECREF(all.dropped);
     return status == 0 ? Py_NewRef(Py_None) : NULL;
@@ -177,18 +174,16 @@ PyObject *gts_py_swap(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssi
     if (steps == NULL)
         return NULL;
     const size_t step_count = (size_t)PyTuple_GET_SIZE(steps);
-    gts_step **const all = gts_py_calloc(step_count + 1, sizeof(gts_step *));
-    bool are_steps = all != NULL && step_count > 0;
+    gts_step **const all = gts_new(step_count, sizeof(gts_step *));
+    bool are_steps = step_count > 0;
     for (size_t i = 0; i < step_count && are_steps; ++i) {
         PyObject *const each = PyTuple_GET_ITEM(steps, (Py_ssize_t)i);
         are_steps = PyObject_TypeCheck(each, gts_py.step_type);
         all[i] = are_steps ? ((gts_py_step *)each)->step : NULL;
     }
     PyObject *const result = are_steps ? swap(all, step_count, args + 1, count - 1)
-                             : all != NULL
-                                 ? PyErr_Format(PyExc_TypeError, "The first argument of swap() must be steps.")
-                                 : NULL;
-    PyMem_Free(all);
+                                       : PyErr_Format(PyExc_TypeError, "The first argument of swap() must be steps.");
+    free(all);
     Py_DECREF(steps);
     return result;
 }
