@@ -48,35 +48,15 @@ static PyObject *find_object(const gts_program *program, const gts_callback_valu
     return NULL;
 }
 
-static PyObject *tuple_of(const int64_t *numbers, int32_t count, int64_t times)
-{
-    PyObject *const tuple = PyTuple_New(count);
-    for (int32_t i = 0; tuple != NULL && i < count; ++i) {
-        PyObject *const number = PyLong_FromLongLong(numbers[i] * times);
-        if (number == NULL) {
-            Py_DECREF(tuple);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(tuple, i, number);
-    }
-    return tuple;
-}
-
-/* Finds numpy's types; false after an exception. */
-static bool import_numpy(void)
-{
-    if (GTS_LIKELY(gts_py_find_numpy()))
-        return true;
-    PyObject *const numpy = PyErr_Occurred() ? NULL : PyImport_ImportModule("numpy");
-    Py_XDECREF(numpy);
-    return numpy != NULL && gts_py_find_numpy();
-}
-
 /* A numpy array of the memory of a value, which belongs to the SDFG; NULL after an exception. */
 static PyObject *make_array(const gts_callback_value *value)
 {
-    if (!import_numpy())
-        return NULL;
+    if (GTS_UNLIKELY(!gts_py_find_numpy())) {
+        PyObject *const numpy = PyErr_Occurred() ? NULL : PyImport_ImportModule("numpy");
+        Py_XDECREF(numpy);
+        if (numpy == NULL || !gts_py_find_numpy())
+            return NULL;
+    }
     const int64_t itemsize = (int64_t)gts_dtype_size(value->dtype);
     int64_t low = 0, high = itemsize; /* the bytes around `data` */
     for (int32_t axis = 0; axis < value->rank; ++axis) {
@@ -85,9 +65,9 @@ static PyObject *make_array(const gts_callback_value *value)
         high += reach > 0 ? reach : 0;
     }
     PyObject *const memory = PyMemoryView_FromMemory((char *)value->data + low, high - low, PyBUF_WRITE);
-    return PyObject_CallFunction((PyObject *)gts_py.numpy.ndarray, "NONLN", tuple_of(value->shape, value->rank, 1),
-                                 gts_py.numpy.scalar[value->dtype], memory, (long long)-low,
-                                 tuple_of(value->strides, value->rank, itemsize));
+    return PyObject_CallFunction((PyObject *)gts_py.numpy.ndarray, "NONLN",
+                                 gts_py_numbers(value->shape, value->rank, 1), gts_py.numpy.scalar[value->dtype],
+                                 memory, (long long)-low, gts_py_numbers(value->strides, value->rank, itemsize));
 }
 
 /* A new reference to the Python object of a value that is an array; NULL after an exception. */
@@ -97,27 +77,20 @@ static PyObject *array_of(const gts_program *program, const gts_callback_value *
     return known != NULL ? Py_NewRef(known) : make_array(value);
 }
 
-/* The object that has this array and that the caller has passed, or else the array. Steals the array. */
-static PyObject *find_owner(const gts_py_program *self, PyObject *array)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->parameters); ++i) {
-        if (self->owned.argv[i] == array && self->owned.owners[i] != NULL) {
-            Py_DECREF(array);
-            return Py_NewRef(self->owned.owners[i]);
-        }
-    }
-    return array;
-}
-
-/* A new reference to what a callback gets for a value; NULL after an exception. */
+/* A new reference to what a callback gets for a value: the object that has the array, if its caller has passed that one. */
 static PyObject *object_of(const gts_program *program, const gts_callback_value *value)
 {
+    const gts_py_owned *const owned = &gts_py_of(program)->owned;
     if (value->rank == 0)
         return gts_py_scalar_object(value->dtype, value->data);
     PyObject *const array = array_of(program, value);
-    if (array == NULL || gts_py_of(program)->owned.owners == NULL)
-        return array;
-    return find_owner(gts_py_of(program), array);
+    for (uint32_t i = 0; array != NULL && owned->owners != NULL && i < program->stub->parameter_count; ++i) {
+        if (owned->argv[i] == array && owned->owners[i] != NULL) {
+            Py_DECREF(array);
+            return Py_NewRef(owned->owners[i]);
+        }
+    }
+    return array;
 }
 
 /* ---- Results --------------------------------------------------------------------------------------------------- */

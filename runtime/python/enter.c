@@ -66,22 +66,10 @@ const char *gts_py_message(PyObject *exception, PyObject **text)
     return message;
 }
 
-/* Waits without the GIL, and until a signal such as Ctrl-C raises an exception. */
-static int wait_to_enter(gts_program *program)
-{
-    for (;;) {
-        const int status = GTS_PY_WITHOUT_GIL(gts_enter(program, true));
-        if (status <= 0)
-            return status;
-        if (PyErr_CheckSignals() != 0)
-            return -1;
-    }
-}
-
-/* Waits without the GIL, because the other call may be waiting for the GIL. */
+/* Waits without the GIL, which the other call may be waiting for, and until a signal such as Ctrl-C raises an exception. */
 static int wait_in_turn(const gts_py_program *self)
 {
-    const int status = gts_enter(self->program, false);
+    int status = gts_enter(self->program, false);
     if (status <= 0)
         return status;
     if (self->caller == PyThreadState_Get()) /* code of an argument has called the program again */
@@ -92,7 +80,10 @@ static int wait_in_turn(const gts_py_program *self)
         return gts_py_fail(PyExc_RuntimeError,
                            "Program '%s' was called at the end of the interpreter, while another thread was in a call.",
                            self->program->stub->name);
-    return wait_to_enter(self->program);
+    do
+        status = GTS_PY_WITHOUT_GIL(gts_enter(self->program, true));
+    while (status > 0 && PyErr_CheckSignals() == 0);
+    return status > 0 ? -1 : status;
 }
 
 int gts_py_await(const gts_py_program *self)
@@ -120,21 +111,14 @@ int gts_py_enter_slowly(gts_py_program *self)
     return 0;
 }
 
-/* The program that this thread is calling, or whose callback it runs; NULL outside calls. */
-static const gts_py_program *find_called(void)
-{
-    if (gts_innermost_callback != NULL) /* in any thread of the SDFG */
-        return gts_py_of(gts_innermost_callback->program);
-    const PyThreadState *const thread = PyThreadState_Get();
-    const gts_py_program *program = gts_py_programs;
-    while (program != NULL && program->caller != thread)
-        program = program->next;
-    return program;
-}
-
 int gts_py_refuse_in_call(const char *what)
 {
-    const gts_py_program *const called = find_called();
+    const PyThreadState *const thread = PyThreadState_Get();
+    const gts_py_program *called = gts_py_programs;
+    while (called != NULL && called->caller != thread)
+        called = called->next;
+    if (gts_innermost_callback != NULL) /* in any thread of the SDFG */
+        called = gts_py_of(gts_innermost_callback->program);
     return called == NULL ? 0
                           : gts_py_fail(PyExc_RuntimeError, "%s within a call of program '%s'.", what,
                                         called->program->stub->name);

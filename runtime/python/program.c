@@ -137,35 +137,25 @@ static int program_clear(PyObject *object)
     return 0;
 }
 
-static void remove_from_list(gts_py_program *self)
-{
-    gts_py_program **link = &gts_py_programs;
-    while (*link != self)
-        link = &(*link)->next;
-    *link = self->next;
-}
-
-/* Without the GIL for a GPU: it waits for what is on it, which may be a Python function of another library. */
-static void close_program(gts_py_program *self)
-{
-    PyThreadState *const thread = self->on_cpu ? NULL : PyEval_SaveThread();
-    gts_close(&self->program);
-    if (thread != NULL)
-        PyEval_RestoreThread(thread);
-}
-
 static void program_dealloc(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     const gts_stub *const stub = self->program->stub;
-    remove_from_list(self);
+    gts_py_program **link = &gts_py_programs;
+    while (*link != self)
+        link = &(*link)->next;
+    *link = self->next;
     (void)program_clear(object);
     gts_py_free_references(self);
     for (uint32_t i = 0; i < stub->leaf_count; ++i)
         Py_XDECREF(self->leaf[i].name);
-    close_program(self);
+    /* Without the GIL for a GPU: it waits for what is on it, which may be a Python function of another library. */
+    PyThreadState *const thread = self->on_cpu ? NULL : PyEval_SaveThread();
+    gts_close(&self->program);
+    if (thread != NULL)
+        PyEval_RestoreThread(thread);
     for (uint32_t i = 0; i < stub->workspace_count; ++i)
         Py_XDECREF(self->workspace[i]);
     for (uint32_t i = 0; i < stub->collection_count; ++i)

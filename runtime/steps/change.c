@@ -76,7 +76,8 @@ static int check_entry(const gts_step_tree *self, const gts_place *place)
 
 /* ---- Scalars --------------------------------------------------------------------------------------------------- */
 
-int gts_step_tree_check_names(const gts_step_tree *self, const gts_scalar *scalars, size_t count)
+/* Refuses a scalar that no call has. */
+static int check_names(const gts_step_tree *self, const gts_scalar *scalars, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
         bool is_known = false;
@@ -91,30 +92,37 @@ int gts_step_tree_check_names(const gts_step_tree *self, const gts_scalar *scala
     return 0;
 }
 
-int gts_place_set(const gts_step_tree *self, gts_place *place, const gts_scalar *scalars, size_t count)
+/* Prepares a change of the scalars that the call of a place has, which are checked together. */
+static int set(const gts_step_tree *self, gts_place *place, const gts_scalars *scalars, gts_place_read read, void *host)
 {
-    const gts_stub *const stub = call_at(place)->stub;
-    for (size_t i = 0; i < count; ++i) {
-        if (gts_bound_find(stub, scalars[i].argument) >= 0)
-            return change_call(self, place, gts_bound_change_scalars, &(const gts_scalars){scalars, count});
-    }
-    return 0;
+    const gts_bound_call *const call = call_at(place);
+    bool has_any = false;
+    for (size_t i = 0; call != NULL && i < scalars->count && !has_any; ++i)
+        has_any = gts_bound_find(call->stub, scalars->scalars[i].argument) >= 0;
+    if (!has_any)
+        return 0;
+    GTS_TRY(read == NULL ? 0 : read(place, host));
+    return change_call(self, place, gts_bound_change_scalars, scalars);
 }
 
-int gts_step_set_scalars(gts_step *step, const gts_scalar *scalars, size_t count)
+int gts_step_set(gts_step *step, const gts_scalar *scalars, size_t count, gts_waiting wait, gts_place_read read,
+                 void *host)
 {
     gts_step_tree tree;
-    int status = gts_step_tree_begin(&tree, &step, 1, NULL);
+    int status = gts_step_tree_begin(&tree, &step, 1, wait);
     if (status == 0)
-        status = gts_step_tree_check_names(&tree, scalars, count);
-    for (size_t i = 0; i < tree.place_count && status == 0; ++i) {
-        if (call_at(&tree.places[i]) != NULL)
-            status = gts_place_set(&tree, &tree.places[i], scalars, count);
-    }
+        status = check_names(&tree, scalars, count);
+    for (size_t i = 0; i < tree.place_count && status == 0; ++i)
+        status = set(&tree, &tree.places[i], &(const gts_scalars){scalars, count}, read, host);
     if (status == 0)
         gts_step_tree_commit(&tree);
     gts_step_tree_end(&tree);
     return status;
+}
+
+int gts_step_set_scalars(gts_step *self, const gts_scalar *scalars, size_t count)
+{
+    return gts_step_set(self, scalars, count, NULL, NULL, NULL);
 }
 
 int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)

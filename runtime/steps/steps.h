@@ -210,14 +210,15 @@ GTS_EXPORT void gts_step_tree_end(gts_step_tree *);
  */
 GTS_EXPORT GTS_COLD int gts_place_refuse(const gts_place *, gts_error_kind kind, const char *reason);
 
-/* Refuses a scalar that no call has. */
-GTS_EXPORT int gts_step_tree_check_names(const gts_step_tree *, const gts_scalar *, size_t count);
-
-/* Prepares a change of scalars, those that the call of a place has. All are checked together. */
-GTS_EXPORT int gts_place_set(const gts_step_tree *, gts_place *, const gts_scalar *, size_t count);
-
 /* Changes what was prepared. */
-GTS_EXPORT void gts_step_tree_commit(gts_step_tree *);
+void gts_step_tree_commit(gts_step_tree *);
+
+/* Reads the values of the scalars that the call of a place has, before they are changed; -1 refuses. */
+typedef int (*gts_place_read)(const gts_place *, void *host);
+
+/* Changes scalars, those that each call has. All calls are checked before any of them changes; `read` may be NULL. */
+GTS_EXPORT int gts_step_set(gts_step *, const gts_scalar *, size_t count, gts_waiting wait, gts_place_read read,
+                            void *host);
 
 /* gts_step_set_scalar() of several scalars at once: each call is checked with all of them. */
 int gts_step_set_scalars(gts_step *, const gts_scalar *, size_t count);

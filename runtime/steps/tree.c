@@ -9,14 +9,6 @@
 
 /* ---- Collecting ------------------------------------------------------------------------------------------------ */
 
-static GTS_COLD int refuse_other_host(const gts_step *outer, const gts_step *inner)
-{
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                         "Step '%s' cannot be changed: step '%s' inside it was handed over, and must be changed by "
-                         "itself.",
-                         outer->name, inner->name);
-}
-
 /* Makes room for one more element of an array, whose room is a power of two. */
 static void *grow(void *array, const void *first, size_t room, size_t count, size_t size)
 {
@@ -94,7 +86,10 @@ static int add_step(gts_step_tree *self, gts_step *step)
     }
     self->steps = GROW(self, step);
     if (self->step_count > 0 && (step->owner != NULL) != (self->steps[0]->owner != NULL))
-        return refuse_other_host(self->steps[0], step);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Step '%s' cannot be changed: step '%s' inside it was handed over, and must be changed by "
+                             "itself.",
+                             self->steps[0]->name, step->name);
     GTS_TRY(gts_step_enter(step));
     self->steps[self->step_count++] = step;
     return 0;

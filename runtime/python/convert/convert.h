@@ -88,10 +88,13 @@ int gts_py_read_field(gts_py_leaf *, PyObject *object, gts_array *array, PyObjec
 /* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
 int gts_py_read_any(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
 
-/* ---- connectivity.c, scalar.c, tuple.c ----------------------------------------------------------------------------- */
+/* ---- connectivity.c, scalar.c, static.c, tuple.c --------------------------------------------------------------- */
 
 /* A new Python object for an element; NULL after an exception. */
 PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value);
+
+/* A new tuple of `times` each number; NULL after an exception. */
+PyObject *gts_py_numbers(const int64_t *numbers, int32_t count, int64_t times);
 
 /* Reads a scalar into *value, which has argument->dtype. */
 int gts_py_read_scalar(const gts_py_argument *, PyObject *object, void *value);

@@ -11,7 +11,7 @@ static bool is_same(gts_dtype dtype, const void *a, const void *b)
            (dtype >= GTS_FLOAT32 && isnan(gts_element_float(dtype, a)) && isnan(gts_element_float(dtype, b)));
 }
 
-/* ---- Refusals -------------------------------------------------------------------------------------------------- */
+/* ---- Objects of numbers ---------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value)
 {
@@ -33,6 +33,22 @@ PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value)
         return PyLong_FromLongLong(gts_element_integer(dtype, value));
     }
 }
+
+PyObject *gts_py_numbers(const int64_t *numbers, int32_t count, int64_t times)
+{
+    PyObject *const tuple = PyTuple_New(count);
+    for (int32_t i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *const number = PyLong_FromLongLong(numbers[i] * times);
+        if (number == NULL) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, i, number);
+    }
+    return tuple;
+}
+
+/* ---- Checking -------------------------------------------------------------------------------------------------- */
 
 static GTS_COLD int refuse_static(gts_program *program, const gts_contract *contract, const void *value)
 {

@@ -219,15 +219,6 @@ GTS_COLD PyObject *gts_py_call_converted(gts_py_overload *self, PyObject *const 
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-/* Whether an argument of the program is an attribute of one of the call. */
-static bool has_attributes(const gts_py_overload *self)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < self->reading_count; ++i)
-        found |= self->readings[i].argument >= 0 && PyTuple_GET_SIZE(self->readings[i].names) > 0;
-    return found;
-}
-
 /* Reads a tuple of (argument, types, text). */
 static int set_exact(gts_py_overload *self, PyObject *items)
 {
@@ -301,7 +292,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
         return NULL;
     }
     self->has_callbacks = self->program->program->call_back != NULL;
-    self->has_owners = self->has_callbacks && has_attributes(self);
+    for (uint32_t i = 0; i < self->reading_count && self->has_callbacks; ++i) /* of an attribute of an argument */
+        self->has_owners |= self->readings[i].argument >= 0 && PyTuple_GET_SIZE(self->readings[i].names) > 0;
     return (PyObject *)self;
 }
 

@@ -64,12 +64,6 @@ static PyObject *make_typed(PyObject *set)
     return typed;
 }
 
-static bool are_buffers_same(const Py_buffer *a, const Py_buffer *b)
-{
-    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0 &&
-           strcmp(a->format, b->format) == 0 && a->len == b->len && memcmp(a->buf, b->buf, (size_t)a->len) == 0;
-}
-
 /*
  * Compares the bytes of two numbers or arrays of numpy, with which NaN is the same as NaN, but -0.0 is not 0.0. Arrays
  * that are not contiguous are not the same.
@@ -81,7 +75,9 @@ static bool are_bytes_same(PyObject *a, PyObject *b)
     bool is_same = false;
     if (PyObject_GetBuffer(a, &of_a, flags) == 0) {
         if (PyObject_GetBuffer(b, &of_b, flags) == 0) {
-            is_same = are_buffers_same(&of_a, &of_b);
+            is_same = of_a.ndim == of_b.ndim && of_a.len == of_b.len && strcmp(of_a.format, of_b.format) == 0 &&
+                      memcmp(of_a.shape, of_b.shape, (size_t)of_a.ndim * sizeof *of_a.shape) == 0 &&
+                      memcmp(of_a.buf, of_b.buf, (size_t)of_a.len) == 0;
             PyBuffer_Release(&of_b);
         }
         PyBuffer_Release(&of_a);

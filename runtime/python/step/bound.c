@@ -345,26 +345,11 @@ static PyObject *get_written(PyObject *object, void *Py_UNUSED(closure))
     return names;
 }
 
-/* A tuple of the first numbers of an array's sizes, strides or origin. */
-static PyObject *numbers(const int64_t *from, int32_t count)
-{
-    PyObject *const tuple = PyTuple_New(count);
-    for (int32_t i = 0; tuple != NULL && i < count; ++i) {
-        PyObject *const number = PyLong_FromLongLong(from[i]);
-        if (number == NULL) {
-            Py_DECREF(tuple);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(tuple, i, number);
-    }
-    return tuple;
-}
-
 static PyObject *array_of(const gts_array *array)
 {
     return Py_BuildValue("(KsNNN)", (unsigned long long)(uintptr_t)array->data, gts_dtype_name(array->dtype),
-                         numbers(array->shape, array->rank), numbers(array->strides, array->rank),
-                         numbers(array->origin, array->rank));
+                         gts_py_numbers(array->shape, array->rank, 1), gts_py_numbers(array->strides, array->rank, 1),
+                         gts_py_numbers(array->origin, array->rank, 1));
 }
 
 static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))

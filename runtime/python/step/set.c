@@ -23,34 +23,19 @@ static GTS_COLD int fail_at(const gts_place *place)
     return -1;
 }
 
-static int set_in(gts_step_tree *self, gts_py_scalars *scalars)
+static int read_at(const gts_place *place, void *scalars)
 {
-    if (gts_step_tree_check_names(self, scalars->scalars, scalars->count) != 0)
-        return gts_py_raise(gts_last_error(NULL));
-    for (size_t i = 0; i < self->place_count; ++i) {
-        gts_place *const place = &self->places[i];
-        const gts_position *const at = gts_position_of(place);
-        if (at->call == NULL)
-            continue;
-        if (gts_py_read_scalars(((gts_py_bound *)at->role->data)->program, scalars) != 0)
-            return fail_at(place);
-        if (gts_place_set(self, place, scalars->scalars, scalars->count) != 0)
-            return gts_py_raise(gts_last_error(NULL));
-    }
-    gts_step_tree_commit(self);
-    return 0;
+    const gts_py_bound *const call = gts_position_of(place)->role->data;
+    return gts_py_read_scalars(call->program, scalars) == 0 ? 0 : fail_at(place);
 }
 
-PyObject *gts_py_set_in_step(PyObject *step, PyObject *args, PyObject *keywords)
+PyObject *gts_py_set_in_step(PyObject *object, PyObject *args, PyObject *keywords)
 {
+    gts_step *const step = ((gts_py_step *)object)->step;
     gts_py_scalars scalars;
     if (gts_py_begin_scalars(&scalars, args, keywords) != 0)
         return NULL;
-    gts_step_tree all;
-    const int status = gts_step_tree_begin(&all, &((gts_py_step *)step)->step, 1, gts_py_wait) != 0
-                           ? gts_py_raise(gts_last_error(NULL))
-                           : set_in(&all, &scalars);
-    gts_step_tree_end(&all);
+    const int status = gts_step_set(step, scalars.scalars, scalars.count, gts_py_wait, read_at, &scalars);
     free(scalars.scalars);
-    return status == 0 ? Py_NewRef(Py_None) : NULL;
+    return gts_py_answer(status);
 }

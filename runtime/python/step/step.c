@@ -28,11 +28,6 @@ bool gts_py_are_levels_known(const gts_py_step *self)
                                      self->level == self->sampled->program->metrics_level);
 }
 
-static bool is_alone(const gts_py_step *self)
-{
-    return self->alone != NULL && gts_py_is_alone(self->alone, PyThreadState_Get());
-}
-
 int gts_py_act(const gts_position *at)
 {
     PyObject *const action = at->role->data;
@@ -54,7 +49,9 @@ int gts_py_act(const gts_position *at)
 /* gts_step_start_known() without the GIL, unless nobody else can need it. */
 static const gts_position *start_known(const void *step, const gts_position *at, const gts_position *end, int *status)
 {
-    PyThreadState *const thread = is_alone(step) || at->call == NULL ? NULL : PyEval_SaveThread();
+    const gts_py_program *const alone = ((const gts_py_step *)step)->alone;
+    const bool keeps_gil = at->call == NULL || (alone != NULL && gts_py_is_alone(alone, PyThreadState_Get()));
+    PyThreadState *const thread = keeps_gil ? NULL : PyEval_SaveThread();
     at = gts_step_start_known(at, end, status);
     if (thread != NULL)
         PyEval_RestoreThread(thread);
@@ -179,11 +176,6 @@ static bool contains(const gts_step *self, const gts_step *other)
     return false;
 }
 
-static bool has_same_metrics(const gts_py_metrics *a, const gts_py_metrics *b)
-{
-    return a->namespace == b->namespace && a->threshold == b->threshold && a->key == b->key;
-}
-
 /* What the step must know of its programs before each run. */
 static void note_programs(gts_py_step *self)
 {
@@ -200,7 +192,9 @@ static void note_programs(gts_py_step *self)
             continue;
         if (self->sampled == NULL)
             self->sampled = program;
-        self->has_levels |= !has_same_metrics(&self->sampled->metrics, &program->metrics);
+        const gts_py_metrics *const first = &self->sampled->metrics, *const each = &program->metrics;
+        self->has_levels |= first->namespace != each->namespace || first->threshold != each->threshold ||
+                            first->key != each->key;
     }
     if (!may_keep_gil)
         self->alone = NULL;
