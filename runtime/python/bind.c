@@ -32,7 +32,7 @@ static GTS_COLD int refuse_missing(const gts_py_signature *self, const int32_t *
         by_keyword = by_keyword || i == count || (self->overridable && is_bound(self, i));
         if (source[i] < 0 && !is_bound(self, i))
             failed = PyList_Append(missing[by_keyword],
-                                   i < count ? PyTuple_GET_ITEM(self->parameters, i) : self->provider) < 0;
+                                   i < count ? PyTuple_GET_ITEM(self->parameters, i) : gts_py.name.offset_provider) < 0;
     }
     const bool only_keywords = !failed && PyList_GET_SIZE(missing[0]) == 0;
     PyObject *const names = failed ? NULL : join_names(missing[only_keywords]);
@@ -91,7 +91,7 @@ int gts_py_match(const gts_py_signature *self, Py_ssize_t given, PyObject *keywo
     for (Py_ssize_t i = 0; i < keyword_count; ++i) {
         PyObject *const keyword = PyTuple_GET_ITEM(keywords, i);
         Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
-        if (place < 0 && PyUnicode_Compare(self->provider, keyword) == 0)
+        if (place < 0 && PyUnicode_Compare(gts_py.name.offset_provider, keyword) == 0)
             place = count;
         else if (place >= 0 && is_bound(self, place) && !self->overridable)
             place = -1;

@@ -104,7 +104,6 @@ static GTS_NOINLINE int bind_arguments(gts_py_program *self, PyObject *const *ar
 {
     const gts_py_signature signature = {.function = self->program->stub->name,
                                         .parameters = self->parameters,
-                                        .provider = gts_py.name.offset_provider,
                                         .needs_provider = self->needs_offset_provider};
     if (gts_py_match(&signature, given, keywords, self->source) != 0)
         return -1;

@@ -191,7 +191,6 @@ int gts_py_call_back(gts_program *, uint32_t leaf, const gts_callback_value *val
 typedef struct gts_py_signature {
     const char *function; /* the name in messages */
     PyObject *parameters; /* tuple of interned names, including those of bound parameters */
-    PyObject *provider;   /* the keyword for the offset provider */
     PyObject **bound; /* [parameters + 1], the provider is last: NULL if a call must pass it; NULL if none is bound */
     bool needs_provider; /* if none is bound */
     bool overridable;    /* a call may pass bound arguments by keyword, as functools.partial allows */

@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool read_files(PyObject *verified, gts_file files[2])
-{
-    gts_file *const stub = &files[0];
-    gts_file *const library = &files[1];
-    return PyArg_ParseTuple(verified, "(KKLL)(KKLL):load", &stub->device, &stub->inode, &stub->bytes, &stub->modified,
-                            &library->device, &library->inode, &library->bytes, &library->modified);
-}
-
 static PyObject *load(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"stub_path", "library_path", "verified", NULL};
@@ -23,7 +15,9 @@ static PyObject *load(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
     gts_file files[2];
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&O&|O!:load", names, PyUnicode_FSConverter, &stub_path,
                                      PyUnicode_FSConverter, &library_path, &PyTuple_Type, &verified) ||
-        (verified != NULL && !read_files(verified, files))) {
+        (verified != NULL && !PyArg_ParseTuple(verified, "(KKLL)(KKLL):load", &files[0].device, &files[0].inode,
+                                               &files[0].bytes, &files[0].modified, &files[1].device, &files[1].inode,
+                                               &files[1].bytes, &files[1].modified))) {
         Py_XDECREF(library_path);
         Py_XDECREF(stub_path);
         return NULL;

@@ -52,28 +52,25 @@ static int read_object(PyObject *object, void **stream)
                        Py_TYPE(object)->tp_name);
 }
 
-/* Reads None, an address, or an object with `__cuda_stream__`; -1 after an exception. */
-static int read_stream(PyObject *object, void **stream)
+/*
+ * Reads None, an address, or an object with `__cuda_stream__`; for the stream of one program also 'current', else
+ * `is_current` is NULL. -1 after an exception.
+ */
+static int read_stream(PyObject *object, bool *is_current, void **stream)
 {
     *stream = NULL;
-    if (object == Py_None)
+    if (is_current != NULL)
+        *is_current = PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, "current") == 0;
+    if (object == Py_None || (is_current != NULL && *is_current))
         return 0;
     return PyLong_Check(object) && !PyBool_Check(object) ? read_address(object, stream) : read_object(object, stream);
-}
-
-/* The same for the stream of one program, which may also be 'current'. */
-static int read_setting(PyObject *object, bool *is_current, void **stream)
-{
-    *stream = NULL;
-    *is_current = PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, "current") == 0;
-    return *is_current ? 0 : read_stream(object, stream);
 }
 
 PyObject *gts_py_check_stream(PyObject *Py_UNUSED(module), PyObject *value)
 {
     bool is_current;
     void *stream;
-    return read_setting(value, &is_current, &stream) != 0 ? NULL : Py_NewRef(Py_None);
+    return read_stream(value, &is_current, &stream) != 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- Of one program -------------------------------------------------------------------------------------------- */
@@ -92,7 +89,7 @@ int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure
     void *stream;
     if (value == NULL)
         return gts_py_fail(PyExc_AttributeError, "Attribute 'stream' cannot be deleted; set it to 'current'.");
-    if (read_setting(value, &is_current, &stream) != 0)
+    if (read_stream(value, &is_current, &stream) != 0)
         return -1;
     if (self->caller == PyThreadState_Get())
         return gts_py_fail(PyExc_RuntimeError, "The stream of program '%s' cannot be set within a call of it.",
@@ -113,7 +110,8 @@ PyObject *gts_py_get_current_stream(PyObject *Py_UNUSED(module), PyObject *Py_UN
 PyObject *gts_py_set_current_stream(PyObject *Py_UNUSED(module), PyObject *value)
 {
     void *stream;
-    if (read_stream(value, &stream) != 0 || gts_py_refuse_in_call("The stream of all programs cannot be set") != 0)
+    if (read_stream(value, NULL, &stream) != 0 ||
+        gts_py_refuse_in_call("The stream of all programs cannot be set") != 0)
         return NULL;
     const int status = GTS_PY_WITHOUT_GIL(gts_set_stream(NULL, stream));
     if (status == 0 &&

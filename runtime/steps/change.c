@@ -174,29 +174,24 @@ static GTS_COLD int refuse_array(const gts_place *place, const gts_swap *swap, s
                                  const gts_held_array *held, bool shares)
 {
     const names all = names_of(place, swap, number, held->index);
+    const char *relation, *reason;
+    if (!shares) {
+        relation = "lies between the elements of";
+        reason = swap->moves_sections
+                     ? "as another section of the same array would: swap the memory of the whole array."
+                     : "as another section of the same array would: swap both in Python.";
+    } else if (held->is_inside) {
+        relation = "has inside it";
+        reason = "where no swap reaches it: pass the array itself.";
+    } else if (swap->moves_sections) {
+        relation = "has elements of";
+        reason = "and others: it would have both arrays.";
+    } else {
+        relation = "shares elements with";
+        reason = "but differs in address, type, size, stride or origin: it would need an object that nobody has made.";
+    }
     gts_error error;
-    if (!shares && swap->moves_sections)
-        (void)gts_error_set(&error, GTS_VALUE_ERROR,
-                            "%s lies between the elements of %s, as another section of the same array would: swap the "
-                            "memory of the whole array.",
-                            all.array, all.swapped);
-    else if (!shares)
-        (void)gts_error_set(&error, GTS_VALUE_ERROR,
-                            "%s lies between the elements of %s, as another section of the same array would: swap both "
-                            "in Python.",
-                            all.array, all.swapped);
-    else if (held->is_inside)
-        (void)gts_error_set(&error, GTS_VALUE_ERROR,
-                            "%s has inside it %s, where no swap reaches it: pass the array itself.", all.array,
-                            all.swapped);
-    else if (swap->moves_sections)
-        (void)gts_error_set(&error, GTS_VALUE_ERROR, "%s has elements of %s, and others: it would have both arrays.",
-                            all.array, all.swapped);
-    else
-        (void)gts_error_set(&error, GTS_VALUE_ERROR,
-                            "%s shares elements with %s, but differs in address, type, size, stride or origin: it "
-                            "would need an object that nobody has made.",
-                            all.array, all.swapped);
+    (void)gts_error_set(&error, GTS_VALUE_ERROR, "%s %s %s, %s", all.array, relation, all.swapped, reason);
     return gts_place_refuse(place, error.kind, error.message);
 }
 
@@ -396,13 +391,6 @@ static bool has_memory(const gts_step_tree *self, gts_swapped *swapped, bool is_
     return is_there;
 }
 
-static GTS_COLD int refuse_missing(const gts_step_tree *self, bool is_first)
-{
-    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                         "Arrays of step '%s' cannot be swapped: no program of it has the %s one.",
-                         self->steps[0]->name, is_first ? "first" : "second");
-}
-
 static GTS_COLD int refuse_swap(const gts_step_tree *self, const char *reason)
 {
     return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Arrays of step '%s' cannot be swapped: %s.",
@@ -421,7 +409,8 @@ static int swap_found(gts_step_tree *self, void *const data[2])
         found[i] = data[i] == NULL ? NULL : find_array(self, data[i]);
         is_part[i] = found[i] == NULL && has_memory(self, &arrays[i], false);
         if (data[i] == NULL || (found[i] == NULL && !has_memory(self, &arrays[i], true)))
-            return refuse_missing(self, i == 0);
+            return refuse_swap(self,
+                               i == 0 ? "no program of it has the first one" : "no program of it has the second one");
     }
     if (data[0] == data[1])
         return refuse_swap(self, "the two are the same");
@@ -455,7 +444,8 @@ static int swap_memory(gts_step_tree *self, void *const data[2], size_t size)
         gts_find_memory(&memory[i].array, &memory[i].low, &memory[i].high);
         const bool is_in_call = has_memory(self, &memory[i], false);
         if (data[i] == NULL || (!is_in_call && !has_memory(self, &memory[i], true)))
-            return refuse_missing(self, i == 0);
+            return refuse_swap(self,
+                               i == 0 ? "no program of it has the first one" : "no program of it has the second one");
     }
     if (data[0] == data[1])
         return refuse_swap(self, "the two are the same");

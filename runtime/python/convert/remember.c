@@ -6,31 +6,24 @@
 
 #include "python/host.h"
 
-/* Forgets the object of a weak reference. It is not the program's any more if another object has replaced it. */
-static void forget_object(gts_py_program *self, const PyObject *reference)
-{
-    gts_program *const program = self->program;
-    for (uint32_t i = 0; i < 2 * program->stub->leaf_count; ++i) {
-        if (self->references[i] != reference)
-            continue;
-        gts_leaf *const leaf = &program->leaf[i / 2];
-        gts_remembered *const remembered = &leaf->remembered[i % 2];
-        remembered->object = NULL;
-        if (leaf->current == remembered)
-            gts_know_object(program, i / 2, NULL);
-        return;
-    }
-}
-
 /*
  * The callback of all weak references of one program, which the context of its capsule is: NULL after the program has
- * ended, because others may keep a reference. Users can call it, too: it ignores what is not its program's.
+ * ended, because others may keep a reference. Users can call it, too: it ignores a reference that is not its program's, or
+ * not any more, because another object has replaced the one that it was for.
  */
 static PyObject *forget_dead(PyObject *capsule, PyObject *const *args, Py_ssize_t given)
 {
-    gts_py_program *const program = PyCapsule_GetContext(capsule);
-    if (program != NULL && given > 0)
-        forget_object(program, args[0]);
+    const gts_py_program *const self = PyCapsule_GetContext(capsule);
+    for (uint32_t i = 0; self != NULL && given > 0 && i < 2 * self->program->stub->leaf_count; ++i) {
+        if (self->references[i] != args[0])
+            continue;
+        gts_leaf *const leaf = &self->program->leaf[i / 2];
+        gts_remembered *const remembered = &leaf->remembered[i % 2];
+        remembered->object = NULL;
+        if (leaf->current == remembered)
+            gts_know_object(self->program, i / 2, NULL);
+        break;
+    }
     Py_RETURN_NONE;
 }
 

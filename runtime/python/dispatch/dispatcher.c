@@ -202,8 +202,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->name = Py_NewRef(name);
     self->choose = Py_NewRef(choose);
     gts_py_forget_sites(self);
-    self->takes = (gts_py_signature){
-        .function = PyUnicode_AsUTF8(name), .provider = gts_py.name.offset_provider, .overridable = overridable};
+    self->takes = (gts_py_signature){.function = PyUnicode_AsUTF8(name), .overridable = overridable};
     self->keyword_of_provider = PyTuple_Pack(1, gts_py.name.offset_provider);
     if (self->takes.function == NULL || self->keyword_of_provider == NULL ||
         (parameters != NULL &&

@@ -44,22 +44,17 @@ void gts_py_clear_kept(gts_py_kept **kept, Py_ssize_t count)
     free(old);
 }
 
-/* Whether each start converts objects anew: zero-dimensional fields, whose value may change, and callbacks. */
-static bool needs_host(const gts_stub *stub)
-{
-    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        if (stub->leaves[i].kind == GTS_ZERO_DIM_FIELD || stub->leaves[i].kind == GTS_CALLBACK)
-            return true;
-    }
-    return false;
-}
-
-/* Reads zero-dimensional fields: each start reads their elements, but a swap needs to know where these are. */
+/*
+ * Notes whether each start converts objects anew: callbacks, and zero-dimensional fields, whose value may change. Reads
+ * these fields, because a swap needs to know where their elements are.
+ */
 static int take_fields(const gts_py_bound *self)
 {
     gts_bound_call *const call = self->call;
     for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
-        if (call->stub->leaves[i].kind != GTS_ZERO_DIM_FIELD)
+        const gts_leaf_kind kind = call->stub->leaves[i].kind;
+        call->needs_host |= kind == GTS_ZERO_DIM_FIELD || kind == GTS_CALLBACK;
+        if (kind != GTS_ZERO_DIM_FIELD)
             continue;
         gts_py_leaf leaf;
         gts_array array;
@@ -249,7 +244,6 @@ PyObject *gts_py_bound_new(gts_py_program *program)
     self->program = (gts_py_program *)Py_NewRef((PyObject *)program);
     self->kept = take_kept(program);
     self->call = gts_bound_take(program->program);
-    self->call->needs_host = needs_host(program->program->stub);
     if (take_fields(self) != 0)
         Py_CLEAR(self);
     return (PyObject *)self;

@@ -36,16 +36,6 @@ static GTS_COLD void keep_exception(PyObject *where, bool is_call)
 
 static int run_entered(gts_step *step);
 
-/* Runs a step inside a step, which need not be handed over itself. */
-static int run_inside(gts_step *step)
-{
-    if (gts_step_enter(step) != 0)
-        return -1;
-    const int status = run_entered(step);
-    gts_step_leave(step);
-    return status;
-}
-
 /* Whether a call of a step is a run of it: a subclass may have a __call__ of its own. */
 static bool is_plain(const gts_step *step)
 {
@@ -55,10 +45,17 @@ static bool is_plain(const gts_step *step)
 /* Does an action that needs the GIL. */
 static GTS_NOINLINE int act(const gts_position *at)
 {
-    if (at->role->step != NULL && is_plain(at->role->step))
-        return run_inside(at->role->step);
+    gts_step *const inner = at->role->step; /* which need not be handed over itself */
+    int status = -1;
+    if (inner != NULL && is_plain(inner)) {
+        if (gts_step_enter(inner) != 0)
+            return -1;
+        status = run_entered(inner);
+        gts_step_leave(inner);
+        return status;
+    }
     const PyGILState_STATE gil = PyGILState_Ensure();
-    const int status = gts_py_act(at);
+    status = gts_py_act(at);
     if (status != 0)
         keep_exception(at->role->data, at->call != NULL);
     PyGILState_Release(gil);
