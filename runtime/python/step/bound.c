@@ -175,63 +175,6 @@ static PyObject *bound_call(PyObject *callable, PyObject *const *Py_UNUSED(args)
     Py_RETURN_NONE;
 }
 
-/* ---- Changing -------------------------------------------------------------------------------------------------- */
-
-int gts_py_begin_scalars(gts_py_scalars *self, PyObject *args, PyObject *keywords)
-{
-    if (PyTuple_GET_SIZE(args) != 0)
-        return gts_py_fail(PyExc_TypeError, "set() takes scalars by keyword only.");
-    const size_t count = keywords == NULL ? 0 : (size_t)PyDict_GET_SIZE(keywords);
-    *self = (gts_py_scalars){.dict = keywords, .count = count};
-    self->scalars = gts_new(count, sizeof *self->scalars + GTS_PY_LARGEST);
-    Py_ssize_t position = 0;
-    PyObject *name;
-    for (size_t i = 0; i < count && PyDict_Next(keywords, &position, &name, NULL); ++i) {
-        self->scalars[i].argument = PyUnicode_AsUTF8(name);
-        self->scalars[i].value = (char *)(self->scalars + count) + i * GTS_PY_LARGEST;
-        if (self->scalars[i].argument == NULL) {
-            free(self->scalars);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-int gts_py_read_scalars(gts_py_program *program, gts_py_scalars *self)
-{
-    const gts_stub *const stub = program->program->stub;
-    Py_ssize_t position = 0;
-    PyObject *object;
-    for (size_t i = 0; i < self->count && PyDict_Next(self->dict, &position, NULL, &object); ++i) {
-        gts_scalar *const scalar = &self->scalars[i];
-        const int64_t leaf = gts_bound_find(stub, scalar->argument);
-        if (leaf < 0 || stub->leaves[leaf].kind != GTS_SCALAR) /* which is refused */
-            continue;
-        gts_error error;
-        gts_py_argument argument = program->leaf[leaf].argument;
-        argument.error = &error;
-        scalar->dtype = argument.dtype;
-        if (gts_py_read_scalar(&argument, object, (void *)(uintptr_t)scalar->value) != 0)
-            return gts_py_raise(&error);
-    }
-    return 0;
-}
-
-static PyObject *set(PyObject *object, PyObject *args, PyObject *keywords)
-{
-    const gts_py_bound *const self = (gts_py_bound *)object;
-    gts_py_scalars scalars;
-    if (gts_py_begin_scalars(&scalars, args, keywords) != 0)
-        return NULL;
-    gts_program *const program = gts_bound_program(self->call);
-    int status = gts_py_read_scalars(self->program, &scalars);
-    if (status == 0 && ((program != NULL && gts_py_await(self->program) != 0) ||
-                        GTS_PY_WITHOUT_GIL(gts_set_scalars(self->call, scalars.scalars, scalars.count)) != 0))
-        status = gts_py_raise(gts_last_error(gts_bound_program(self->call)));
-    free(scalars.scalars);
-    return status == 0 ? Py_NewRef(Py_None) : NULL;
-}
-
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_bound_new(gts_py_program *program)
@@ -385,7 +328,7 @@ static PyMemberDef MEMBERS[] = {
 };
 
 static PyMethodDef METHODS[] = {
-    {"set", (PyCFunction)(void (*)(void))set, METH_VARARGS | METH_KEYWORDS,
+    {"set", (PyCFunction)(void (*)(void))gts_py_set_in_call, METH_VARARGS | METH_KEYWORDS,
      "set($self, /, **scalars)\n--\n\nChanges scalars, which are checked with the other arguments: all, or none after "
      "an error."},
     {NULL, NULL, 0, NULL},

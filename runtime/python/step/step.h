@@ -8,16 +8,6 @@
 
 #include "steps/steps.h"
 
-/* The largest scalar in bytes. */
-#define GTS_PY_LARGEST 16
-
-/* The scalars of a dict, as one program takes them. */
-typedef struct gts_py_scalars {
-    PyObject *dict;
-    gts_scalar *scalars; /* [count], with their values behind them */
-    size_t count;
-} gts_py_scalars;
-
 /* What keeps the memory of an argument. */
 typedef struct gts_py_kept {
     PyObject *object; /* what was passed; NULL for scalars */
@@ -75,10 +65,6 @@ PyObject *gts_py_bound_new(gts_py_program *);
 int gts_py_start_slowly(gts_py_bound *);
 /* Whether the level of gt4py's metrics is the one that the program has, and asks for no sample. */
 bool gts_py_is_level_known(const gts_py_program *);
-/* Begins with the keywords of a call of set(). free() frees `scalars` of the result, unless this returns -1. */
-int gts_py_begin_scalars(gts_py_scalars *, PyObject *args, PyObject *keywords);
-/* Reads the values of those that a program has. */
-int gts_py_read_scalars(gts_py_program *, gts_py_scalars *);
 void gts_py_clear_kept(gts_py_kept **, Py_ssize_t count);
 static inline int gts_py_visit_kept(const gts_py_kept *kept, Py_ssize_t count, visitproc visit, void *arg)
 {
@@ -120,6 +106,7 @@ GTS_NOINLINE int gts_py_do_slowly(gts_py_step *, size_t *position, gts_step_act 
 
 /* ---- set.c, swap.c --------------------------------------------------------------------------------------------- */
 
+PyObject *gts_py_set_in_call(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_swap_in_step(PyObject *self, PyObject *const *arrays, Py_ssize_t count);
 PyObject *gts_py_swap(PyObject *module, PyObject *const *args, Py_ssize_t count);
