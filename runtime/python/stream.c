@@ -13,15 +13,6 @@ static int read_address(PyObject *integer, void **stream)
     return gts_py_fail(PyExc_ValueError, "A stream must be an address, but is %.100R.", integer);
 }
 
-/* What __cuda_stream__() returns: the version of the protocol, 0, and the address. */
-static int read_protocol(PyObject *found, void **stream)
-{
-    if (PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 && PyLong_Check(PyTuple_GET_ITEM(found, 1)))
-        return read_address(PyTuple_GET_ITEM(found, 1), stream);
-    return gts_py_fail(PyExc_TypeError, "'__cuda_stream__' of a stream must return (0, address), but returned %.100R.",
-                       found);
-}
-
 /*
  * A stream of another library: cuda.core, cupy and others have the method __cuda_stream__(), and cupy before version 14
  * the attribute `ptr` alone. https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html
@@ -32,7 +23,13 @@ static int read_object(PyObject *object, void **stream)
     int found = PyObject_GetOptionalAttr(object, gts_py.name.__cuda_stream__, &attribute);
     if (found > 0) {
         PyObject *const result = PyCallable_Check(attribute) ? PyObject_CallNoArgs(attribute) : Py_NewRef(attribute);
-        const int status = result == NULL ? -1 : read_protocol(result, stream);
+        int status = -1;
+        if (result != NULL && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 2 &&
+            PyLong_Check(PyTuple_GET_ITEM(result, 1))) /* the version of the protocol, 0, and the address */
+            status = read_address(PyTuple_GET_ITEM(result, 1), stream);
+        else if (result != NULL)
+            (void)gts_py_fail(PyExc_TypeError,
+                              "'__cuda_stream__' of a stream must return (0, address), but returned %.100R.", result);
         Py_XDECREF(result);
         Py_DECREF(attribute);
         return status;

@@ -277,16 +277,10 @@ static char kind_of_format(const char *format)
     const bool is_complex = *format == 'Z'; /* "Zf" and "Zd", which Python 3.14 calls "F" and "D" */
     if (is_complex)
         ++format;
-    if (*format == '\0' || format[1] != '\0')
-        return 0;
-    if (is_complex)
-        return strchr("fd", *format) ? 'c' : 0;
-    return *format == '?'              ? 'b'
-           : strchr("bhilqn", *format) ? 'i'
-           : strchr("BHILQN", *format) ? 'u'
-           : strchr("efd", *format)    ? 'f'
-           : strchr("FD", *format)     ? 'c'
-                                       : 0;
+    const char *const known = is_complex ? "fd" : "?bhilqnBHILQNefdFD";
+    const char *const kinds = is_complex ? "cc" : "biiiiiiuuuuuufffcc";
+    const char *const found = *format == '\0' || format[1] != '\0' ? NULL : strchr(known, *format);
+    return found == NULL ? 0 : kinds[found - known];
 }
 
 static int read_buffer(const gts_py_argument *argument, const Py_buffer *buffer, gts_array *array)

@@ -72,12 +72,6 @@ bool gts_py_is_same(PyObject *, PyObject *);
 
 /* ---- reading.c ------------------------------------------------------------------------------------------------- */
 
-/* Whether a reading depends on the arguments of the call. */
-static inline bool gts_py_reads_argument(const gts_py_reading *reading)
-{
-    return reading->argument >= 0 || (reading->arguments != NULL && PyTuple_GET_SIZE(reading->arguments) > 0);
-}
-
 /*
  * A new reference to what a call reads, and, unless `owner` is NULL, to the object whose attribute or item that is, or
  * NULL in *owner. NULL after an exception.

@@ -75,8 +75,8 @@ PyObject *gts_py_read(const gts_py_overload *self, const gts_py_reading *reading
 
 gts_py_refusal gts_py_refusal_of(const gts_py_reading *reading)
 {
-    if (gts_py_reads_argument(reading))
-        return GTS_PY_REFUSED;
+    if (reading->argument >= 0 || (reading->arguments != NULL && PyTuple_GET_SIZE(reading->arguments) > 0))
+        return GTS_PY_REFUSED; /* it depends on the arguments of the call */
     return PyErr_ExceptionMatches(PyExc_ValueError) ? GTS_PY_CHANGED : GTS_PY_NOT_REFUSED;
 }
 

@@ -1,7 +1,6 @@
 /* The BoundCall type: a program with all its arguments. */
 #include <stdlib.h>
 
-#include "base/element.h"
 #include "base/strided.h"
 #include "python/step/step.h"
 
@@ -250,20 +249,39 @@ static PyObject *argument_of(const gts_py_bound *self, uint32_t leaf)
     return Py_NewRef(self->kept == NULL ? Py_None : self->kept[leaf].object);
 }
 
+static PyObject *array_of(const gts_py_bound *self, uint32_t leaf)
+{
+    if (!gts_is_array(self->call->stub->leaves[leaf].kind))
+        return NULL;
+    const gts_array *const array = gts_array_in(self->call->args, &self->call->stub->leaves[leaf]);
+    return Py_BuildValue("(KsNNN)", (unsigned long long)(uintptr_t)array->data, gts_dtype_name(array->dtype),
+                         gts_py_numbers(array->shape, array->rank, 1), gts_py_numbers(array->strides, array->rank, 1),
+                         gts_py_numbers(array->origin, array->rank, 1));
+}
+
+/* A dict of what `get` returns for each leaf: NULL without an exception leaves it out. */
+static PyObject *by_path(const gts_py_bound *self, PyObject *(*get)(const gts_py_bound *, uint32_t leaf))
+{
+    PyObject *dict = PyDict_New();
+    for (uint32_t i = 0; dict != NULL && i < self->call->stub->leaf_count; ++i) {
+        PyObject *const value = get(self, i);
+        if (value != NULL)
+            (void)PyDict_SetItemString(dict, self->call->stub->leaves[i].path, value);
+        Py_XDECREF(value);
+        if (PyErr_Occurred())
+            Py_CLEAR(dict);
+    }
+    return dict;
+}
+
 static PyObject *get_arguments(PyObject *object, void *Py_UNUSED(closure))
 {
-    const gts_py_bound *const self = (gts_py_bound *)object;
-    PyObject *const arguments = PyDict_New();
-    for (uint32_t i = 0; arguments != NULL && i < self->call->stub->leaf_count; ++i) {
-        PyObject *const value = argument_of(self, i);
-        if (value == NULL || PyDict_SetItemString(arguments, self->call->stub->leaves[i].path, value) != 0) {
-            Py_XDECREF(value);
-            Py_DECREF(arguments);
-            return NULL;
-        }
-        Py_DECREF(value);
-    }
-    return arguments;
+    return by_path((gts_py_bound *)object, argument_of);
+}
+
+static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
+{
+    return by_path((gts_py_bound *)object, array_of);
 }
 
 /* The names of the arguments that the SDFG writes. */
@@ -280,29 +298,6 @@ static PyObject *get_written(PyObject *object, void *Py_UNUSED(closure))
         Py_XDECREF(name);
     }
     return names;
-}
-
-static PyObject *array_of(const gts_array *array)
-{
-    return Py_BuildValue("(KsNNN)", (unsigned long long)(uintptr_t)array->data, gts_dtype_name(array->dtype),
-                         gts_py_numbers(array->shape, array->rank, 1), gts_py_numbers(array->strides, array->rank, 1),
-                         gts_py_numbers(array->origin, array->rank, 1));
-}
-
-static PyObject *get_arrays(PyObject *object, void *Py_UNUSED(closure))
-{
-    const gts_py_bound *const self = (gts_py_bound *)object;
-    const gts_stub *const stub = self->call->stub;
-    PyObject *arrays = PyDict_New();
-    for (uint32_t i = 0; arrays != NULL && i < stub->leaf_count; ++i) {
-        if (!gts_is_array(stub->leaves[i].kind))
-            continue;
-        PyObject *const array = array_of(gts_array_in(self->call->args, &stub->leaves[i]));
-        if (array == NULL || PyDict_SetItemString(arrays, stub->leaves[i].path, array) != 0)
-            Py_CLEAR(arrays);
-        Py_XDECREF(array);
-    }
-    return arrays;
 }
 
 static PyObject *get_device(PyObject *object, void *Py_UNUSED(closure))

@@ -104,7 +104,7 @@ static int run_nothing(gts_binding *Py_UNUSED(binding), gts_program *Py_UNUSED(p
     return 0;
 }
 
-static PyObject *bind_call(PyObject *callable, PyObject *args, PyObject *keywords)
+PyObject *gts_py_bind_program(PyObject *callable, PyObject *args, PyObject *keywords)
 {
     capture here = {.binding = {.bind = run_nothing, .after = add_bound}, .calls = PyList_New(0)};
     if (here.calls == NULL)
@@ -124,17 +124,12 @@ static PyObject *bind_call(PyObject *callable, PyObject *args, PyObject *keyword
     return call;
 }
 
-PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords)
-{
-    return bind_call(self, args, keywords);
-}
-
 PyObject *gts_py_bind(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     if (PyTuple_GET_SIZE(args) == 0)
         return PyErr_Format(PyExc_TypeError, "bind() needs a callable.");
     PyObject *const rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
-    PyObject *const call = rest == NULL ? NULL : bind_call(PyTuple_GET_ITEM(args, 0), rest, keywords);
+    PyObject *const call = rest == NULL ? NULL : gts_py_bind_program(PyTuple_GET_ITEM(args, 0), rest, keywords);
     Py_XDECREF(rest);
     return call;
 }

@@ -12,7 +12,7 @@
 static GTS_COLD void fail(const gts_py_step *self, size_t position)
 {
     PyObject *const exception = PyErr_GetRaisedException();
-    const bool gets_message = gts_py_is_call(self, position) && gts_py_is_refusal(exception);
+    const bool gets_message = self->step->positions[position].call != NULL && gts_py_is_refusal(exception);
     PyObject *text = NULL;
     const char *const reason = gets_message ? gts_py_message(exception, &text) : NULL;
     (void)gts_step_fail(self->step, position, GTS_RUNTIME_ERROR, reason != NULL ? reason : "");
@@ -183,7 +183,7 @@ static void note_programs(gts_py_step *self)
     self->alone = self->sampled = NULL;
     self->has_levels = false;
     for (size_t i = 0; i < self->step->count; ++i) {
-        if (!gts_py_is_call(self, i))
+        if (self->step->positions[i].call == NULL)
             continue;
         gts_py_program *const program = ((gts_py_bound *)PyTuple_GET_ITEM(self->actions, (Py_ssize_t)i))->program;
         may_keep_gil = may_keep_gil && program->may_keep_gil;

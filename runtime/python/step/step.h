@@ -51,11 +51,6 @@ static inline bool gts_py_has_arguments(size_t flagged_given, PyObject *keywords
     return PyVectorcall_NARGS(flagged_given) != 0 || (keywords != NULL && PyTuple_GET_SIZE(keywords) != 0);
 }
 
-static inline bool gts_py_is_call(const gts_py_step *self, size_t position)
-{
-    return self->step->positions[position].call != NULL;
-}
-
 /* ---- bound.c --------------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_bound_spec;
@@ -86,7 +81,7 @@ PyObject *gts_py_action_copy(PyObject *action);
 /* Has the bound call of the call that has just ended, if there is one, checked before each start. Owns `checked`. */
 void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *, bool), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
-PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *gts_py_bind_program(PyObject *callable, PyObject *args, PyObject *keywords);
 /* Does the action of a position that has no call and no step while this thread captures: the capture has it, too. */
 GTS_COLD int gts_py_capture_action(const gts_position *);
 PyObject *gts_py_begin_capture(PyObject *module, PyObject *args);
