@@ -228,20 +228,15 @@ static PyObject *number_of_stream(const gts_program *program)
     return PyLong_FromVoidPtr(stream);
 }
 
-/* The keyword arguments of __dlpack__, as a dict. */
-static PyObject *make_keywords(const gts_py_argument *argument, PyObject *object)
-{
-    const int has_stream = argument->waiting == NULL ? 0 : is_on_gpu(object);
-    if (has_stream <= 0)
-        return has_stream < 0 ? NULL : Py_BuildValue("{O(ii)}", gts_py.name.max_version, 1, 0);
-    return Py_BuildValue("{O(ii)ON}", gts_py.name.max_version, 1, 0, gts_py.name.stream,
-                         number_of_stream(argument->waiting));
-}
-
 /* Calls __dlpack__ for a tensor of DLPack 1; exporters of version 0 do not know the argument. */
 static PyObject *export_tensor(const gts_py_argument *argument, PyObject *object, PyObject *export)
 {
-    PyObject *const keywords = make_keywords(argument, object);
+    const int has_stream = argument->waiting == NULL ? 0 : is_on_gpu(object);
+    PyObject *const keywords = has_stream < 0 ? NULL
+                               : has_stream == 0
+                                   ? Py_BuildValue("{O(ii)}", gts_py.name.max_version, 1, 0)
+                                   : Py_BuildValue("{O(ii)ON}", gts_py.name.max_version, 1, 0, gts_py.name.stream,
+                                                   number_of_stream(argument->waiting));
     if (keywords == NULL)
         return NULL;
     PyObject *capsule = PyObject_VectorcallDict(export, NULL, 0, keywords);

@@ -48,20 +48,6 @@ static GTS_COLD int refuse_integer(const gts_py_argument *argument, PyObject *in
     return status;
 }
 
-static GTS_COLD int refuse_float(const gts_py_argument *argument, double number)
-{
-    char value[32];
-    (void)PyOS_snprintf(value, sizeof value, "%g", number);
-    return refuse_value(argument, value);
-}
-
-static GTS_COLD int refuse_complex(const gts_py_argument *argument, Py_complex number)
-{
-    char value[64];
-    (void)PyOS_snprintf(value, sizeof value, "(%g%+gj)", number.real, number.imag);
-    return refuse_value(argument, value);
-}
-
 /* ---- Integers -------------------------------------------------------------------------------------------------- */
 
 /* Stores `number` in *value; false if it does not fit the dtype. */
@@ -166,7 +152,8 @@ static int store_complex(const gts_py_argument *argument, Py_complex number, voi
     }
     const float narrow[] = {(float)number.real, (float)number.imag};
     if ((isinf(narrow[0]) && !isinf(number.real)) || (isinf(narrow[1]) && !isinf(number.imag)))
-        return refuse_complex(argument, number);
+        return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "is (%g%+gj), which does not fit '%s'.", number.real,
+                             number.imag, gts_dtype_name(argument->dtype));
     memcpy(value, narrow, sizeof narrow);
     return 0;
 }
@@ -202,7 +189,8 @@ static int store_float(const gts_py_argument *argument, double number, void *val
         return store_complex(argument, (Py_complex){number, 0}, value);
     const float narrow = (float)number;
     if (GTS_UNLIKELY(isinf(narrow) && !isinf(number)))
-        return refuse_float(argument, number);
+        return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "is %g, which does not fit '%s'.", number,
+                             gts_dtype_name(argument->dtype));
     *(float *)value = narrow;
     return 0;
 }
