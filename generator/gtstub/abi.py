@@ -5,7 +5,7 @@ compares them with the header (tests/unit/test_abi.py).
 
 from __future__ import annotations
 
-ABI = 10
+ABI = 11
 """GTS_ABI. A stub is generated for one ABI, and the runtime refuses stubs of other ABIs."""
 
 MAX_RANK = 6

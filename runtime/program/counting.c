@@ -5,17 +5,17 @@
 
 #include "program/private.h"
 
-gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis)
+gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis, const char *dim)
 {
     gts_short_text text;
-    (void)snprintf(text.text, sizeof text.text, is_fortran ? "dimension %" PRId32 : "axis %" PRId32,
-                   is_fortran ? axis + 1 : axis);
+    (void)snprintf(text.text, sizeof text.text, dim == NULL ? "%s %" PRId32 : "%s %" PRId32 " ('%s')",
+                   is_fortran ? "dimension" : "axis", is_fortran ? axis + 1 : axis, dim);
     return text;
 }
 
 gts_short_text gts_axis_text(const gts_program *self, int32_t axis)
 {
-    return gts_axis_text_for(gts_counts_as_fortran(self), axis);
+    return gts_axis_text_for(gts_counts_as_fortran(self), axis, NULL);
 }
 
 int64_t gts_index_shift(const gts_program *self, uint32_t leaf, const gts_array *array, int32_t axis)

@@ -14,8 +14,8 @@ typedef struct gts_short_text {
 /* "axis 0", or "dimension 1". */
 gts_short_text gts_axis_text(const gts_program *self, int32_t axis);
 
-/* What gts_axis_text() writes. */
-gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis);
+/* The same with the name of the dimension, unless it is NULL: "axis 0 ('K')". */
+gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis, const char *dim);
 
 /* What is added to the index of gt4py on an axis of an argument, so that it counts as that of the host. */
 int64_t gts_index_shift(const gts_program *self, uint32_t leaf, const gts_array *array, int32_t axis);

@@ -149,6 +149,8 @@ program host
         call refusals()
     case ('hooks')
         call hooks()
+    case ('looks')
+        call looks()
     case ('closed')
         call closed()
     case ('stops')
@@ -222,8 +224,8 @@ contains
         other = own
         call granule%bind(missing, other%w, other%line, other%edges, other%vertices, other%v2e, c_funloc(exchange), 1, &
             stat=stat, errmsg=errmsg)
-        call check_refused(stat, errmsg, "Argument 'u' of granule 'tiny' is missing, or is not allocated or associated.")
-        call check(stat == gts_type_error, 'kind')
+        call check_refused(stat, errmsg, "Argument 'u' of granule 'tiny' must be allocated or associated.")
+        call check(stat == gts_value_error, 'kind')
         call granule%bind(other%u(:, 2:), other%w, other%line, other%edges, other%vertices, other%v2e, &
             c_funloc(exchange), 1, stat=stat, errmsg=errmsg)
         call check_refused(stat, errmsg, &
@@ -248,6 +250,7 @@ contains
         call granule%get('u', pointer, stat, errmsg)
         call check_refused(stat, errmsg, "Array 'u' of granule 'tiny' has type 'float64' and rank 2: a pointer of " // &
             "type 'float64' and rank 1 cannot point to it.")
+        call check(stat == gts_type_error, 'kind')
         call check(.not. associated(pointer), 'a refused pointer stays as it is')
         call granule%get('nothing', pointer, stat, errmsg)
         call check_refused(stat, errmsg, "Granule 'tiny' has no array 'nothing'.")
@@ -259,6 +262,14 @@ contains
         call check(stat == 0, 'the earlier binding runs')
         call write_arrays(unit, granule)
         call granule%close()
+    end subroutine
+
+    subroutine looks()
+        type(tiny_t) :: granule
+        real(c_double), pointer :: coefficients(:, :)
+
+        call granule%open(folder)
+        call granule%get('coefficients', coefficients)
     end subroutine
 
     subroutine hooks()

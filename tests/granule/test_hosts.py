@@ -292,14 +292,19 @@ MODULE_FILES = [FOLDER / "fortran" / f"{module}.f90" for module in MODULES]
 
 
 def build_fortran_host(tiny: Exported, folder: Path, *flags_of_c: str | Path) -> Path:
+    sources = (*MODULE_FILES, tiny.folder / "tiny_granule.f90", HERE / "host.f90")
+    return build_fortran(tiny, folder, sources, *flags_of_c)
+
+
+def build_fortran(tiny: Exported, folder: Path, sources: Sequence[str | Path], *flags_of_c: str | Path) -> Path:
     flags = ("-g", "-O1", "-Wall", "-Wextra", "-Werror")
     code = tiny.folder / "tiny_granule.c"
     runtime = LIBRARIES / SONAME
     for command in (
         ("gcc", *WARNINGS, *flags, "-DGTS_FORTRAN", "-I", INCLUDE, *flags_of_c, "-c", code, "-o", "tiny_granule.o"),
         (
-            *("gfortran", "-std=f2018", "-fcheck=all", *flags, *MODULE_FILES, tiny.folder / "tiny_granule.f90"),
-            *(HERE / "host.f90", "tiny_granule.o", runtime, f"-Wl,-rpath,{runtime.parent}", "-o", "host"),
+            *("gfortran", "-std=f2018", "-fcheck=all", *flags, *sources),
+            *("tiny_granule.o", runtime, f"-Wl,-rpath,{runtime.parent}", "-o", "host"),
         ),
     ):
         done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
@@ -400,7 +405,18 @@ def test_a_granule_for_another_fortran_compiler_is_refused(tiny: Exported, tmp_p
     (tmp_path / "input").write_bytes(input_of(Model()))
     done = run_fortran(host, "run", tiny.folder, tmp_path / "input", tmp_path / "output")
     assert done.stderr.startswith(
-        "ERROR STOP Array 'u' of granule 'tiny' has the descriptor of another Fortran compiler: compile the granule "
-        "with the ISO_Fortran_binding.h of the host's compiler.\n"
+        "ERROR STOP Argument 'u' of granule 'tiny' has the descriptor of another Fortran compiler: compile the "
+        "granule with the ISO_Fortran_binding.h of the host's compiler.\n"
     )
     assert (tmp_path / "output").read_bytes() == b""
+    done = run_fortran(host, "looks", tiny.folder)
+    assert done.stderr.startswith("ERROR STOP Array 'coefficients' of granule 'tiny' has the descriptor of another ")
+
+
+@needs("gfortran")
+def test_a_fortran_host_without_the_module_is_refused(tiny: Exported, tmp_path: Path) -> None:
+    """Also an array of 7 axes, of which no more than GTS_MAX_RANK have room: an index beyond them would be a trap."""
+    trap = ("-fsanitize=bounds", "-fsanitize-undefined-trap-on-error")
+    host = build_fortran(tiny, tmp_path, ["-fpack-derived", HERE / "untyped.f90"], *trap)
+    done = subprocess.run([host, tiny.folder], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -29,7 +29,7 @@ ARRAY = array("x", Axis(), device="cuda", access="readwrite")
 SDFG, PROGRAM = sdfg(ARRAY, device="cuda"), program(x=field(K))
 
 LEAVES_OF_ABI = {
-    10: "name path kind dtype device rank written has_skip_values is_followed codomain member is_parallel slot axes"
+    11: "name path kind dtype device rank written has_skip_values is_followed codomain member is_parallel slot axes"
     " value",
 }
 """The members of `gts_contract` by the number of the interface. Stubs lay them out, so one more raises GTS_ABI."""

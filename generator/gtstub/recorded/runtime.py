@@ -100,7 +100,6 @@ def runtime() -> ctypes.CDLL:
     for name, result, arguments in (
         ("gts_open", ctypes.c_int, (text, pointer)),
         ("gts_close", None, (pointer,)),
-        ("gts_name", text, (pointer,)),
         ("gts_last_error", ctypes.POINTER(Error), (pointer,)),
         ("gts_bind", ctypes.c_int, (pointer, pointer, pointer)),
         ("gts_unbind", None, (pointer,)),

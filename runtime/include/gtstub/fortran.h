@@ -70,6 +70,40 @@ static inline gts_dtype gts_fortran_dtype(CFI_type_t type, gts_dtype expected)
     return dtype <= GTS_LAST_DTYPE ? dtype : (gts_dtype)0;
 }
 
+/*
+ * Reads a descriptor into an array, in which the expected type and rank and all that a descriptor does not tell are set.
+ * Of another type or rank, no axes are read: the check of the array refuses it. If an axis is refused, `rank` becomes its
+ * number, and its stride is in bytes.
+ */
+static inline gts_fortran_reason gts_fortran_read(const CFI_cdesc_t *found, gts_array *array)
+{
+    if (found == NULL)
+        return GTS_FORTRAN_ABSENT;
+    if (found->base_addr == NULL)
+        return GTS_FORTRAN_UNALLOCATED;
+    if (!gts_fortran_is_native(found))
+        return GTS_FORTRAN_OTHER_COMPILER;
+    const gts_dtype dtype = array->dtype;
+    const int32_t rank = array->rank;
+    array->data = found->base_addr;
+    array->dtype = gts_fortran_dtype(found->type, dtype);
+    array->rank = found->rank;
+    if (array->dtype != dtype || array->rank != rank)
+        return GTS_FORTRAN_FINE;
+    const int64_t size = (int64_t)gts_dtype_size(dtype);
+    for (int32_t axis = 0; axis < rank; ++axis) {
+        const CFI_dim_t dim = found->dim[axis];
+        const bool is_odd = dim.sm % size != 0;
+        array->shape[axis] = dim.extent;
+        array->strides[axis] = is_odd ? dim.sm : dim.sm / size;
+        if (dim.extent < 0 || is_odd) {
+            array->rank = (int16_t)axis;
+            return dim.extent < 0 ? GTS_FORTRAN_NO_SIZE : GTS_FORTRAN_STRIDE;
+        }
+    }
+    return GTS_FORTRAN_FINE;
+}
+
 #ifdef GTS_FORTRAN_CALL
 
 #include "gtstub/step.h"
@@ -100,32 +134,6 @@ static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const uint64_t **next,
             difference |= (uint64_t)found->dim[axis].sm ^ known[2 * axis + 2];
     }
     return GTS_LIKELY(difference == 0);
-}
-
-/* Reads the descriptor of a leaf into an array, or refuses it. */
-static inline int gts_fortran_read(gts_program *self, uint32_t leaf, const CFI_cdesc_t *found, gts_array *array)
-{
-    const gts_contract *const contract = &self->stub->leaves[leaf];
-    if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_NO_INDEX_BASE)
-        return gts_refuse_index_base(self, leaf);
-    if (found == NULL || found->base_addr == NULL)
-        return gts_refuse_missing(self, leaf, found == NULL);
-    if (!gts_fortran_is_native(found))
-        return gts_refuse_descriptor(self, leaf);
-    const gts_dtype dtype = gts_fortran_dtype(found->type, contract->dtype);
-    if (dtype != contract->dtype || found->rank != contract->rank)
-        return gts_refuse_type(self, leaf, dtype, found->rank);
-    *array = (gts_array){.data = found->base_addr, .dtype = dtype, .device = contract->device, .rank = found->rank};
-    const int64_t size = (int64_t)gts_dtype_size(dtype);
-    for (int32_t axis = 0; axis < contract->rank; ++axis) {
-        const CFI_dim_t dim = found->dim[axis];
-        if (dim.extent < 0 || dim.sm % size != 0)
-            return gts_refuse_axis(self, leaf, axis, dim.extent, dim.sm);
-        array->origin[axis] = self->leaf[leaf].origin[axis];
-        array->shape[axis] = dim.extent;
-        array->strides[axis] = dim.sm / size;
-    }
-    return 0;
 }
 
 /* Stores the words of a descriptor for gts_fortran_is_known(); returns where those of the next one are stored. */
@@ -161,9 +169,16 @@ static inline int gts_fortran_read_all(gts_program *self, const CFI_cdesc_t *con
     self->from_fortran = true;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
-        if (gts_is_array(contract->kind) &&
-            gts_fortran_read(self, leaf, found[(*count)++], gts_array_in(args, contract)) != 0)
-            return -1;
+        if (!gts_is_array(contract->kind))
+            continue;
+        gts_array *const array = gts_array_in(args, contract);
+        *array = (gts_array){.dtype = contract->dtype, .device = contract->device, .rank = (int16_t)contract->rank};
+        memcpy(array->origin, self->leaf[leaf].origin, sizeof array->origin);
+        gts_fortran_reason reason = gts_fortran_read(found[(*count)++], array);
+        if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_NO_INDEX_BASE)
+            reason = GTS_FORTRAN_NO_INDEX_BASE;
+        if (reason != GTS_FORTRAN_FINE)
+            return gts_refuse_fortran(self, leaf, reason, array);
     }
     return 0;
 }
@@ -305,30 +320,19 @@ GTS_EXPORT void GTS_FORTRAN_BIND(GTS_PARAMETERS, gts_bound_call **bound, int *st
 
 /* ---- Granules ---------------------------------------------------------------------------------------------------- */
 
-/* Reads the descriptors of all arguments. */
-static inline int gts_fortran_granule_read(gts_granule *granule, const gts_granule_descriptor *descriptor,
+/* Reads the descriptors of all arguments, or refuses one of them. */
+static inline int gts_fortran_granule_read(const gts_granule *granule, const gts_granule_descriptor *descriptor,
                                            const CFI_cdesc_t *const *found, gts_array *arrays)
 {
-    uint32_t argument = 0;
-    gts_granule_count_as_fortran(granule);
     for (uint32_t i = 0; i < descriptor->array_count; ++i) {
-        if (!descriptor->arrays[i].is_argument)
+        const gts_granule_array_descriptor *const wanted = &descriptor->arrays[i];
+        if (!wanted->is_argument)
             continue;
-        const CFI_cdesc_t *const from = found[argument];
-        if (from == NULL || from->base_addr == NULL)
-            return gts_granule_refuse_missing(granule, argument);
-        if (!gts_fortran_is_native(from))
-            return gts_granule_refuse_descriptor(granule, descriptor->arrays[i].name);
-        gts_array *const to = &arrays[argument++];
-        const gts_dtype dtype = gts_fortran_dtype(from->type, descriptor->arrays[i].dtype);
-        const int64_t size = (int64_t)gts_dtype_size(descriptor->arrays[i].dtype);
-        *to = (gts_array){.data = from->base_addr, .dtype = dtype, .device = GTS_CPU, .rank = from->rank};
-        for (int32_t axis = 0; axis < from->rank && axis < GTS_MAX_RANK; ++axis) {
-            if (from->dim[axis].sm % size != 0)
-                return gts_granule_refuse_stride(granule, argument - 1, axis);
-            to->shape[axis] = from->dim[axis].extent;
-            to->strides[axis] = from->dim[axis].sm / size;
-        }
+        *arrays = (gts_array){.dtype = wanted->dtype, .device = GTS_CPU, .rank = (int16_t)wanted->rank};
+        const gts_fortran_reason reason = gts_fortran_read(*found++, arrays);
+        if (reason != GTS_FORTRAN_FINE)
+            return gts_granule_refuse_fortran(granule, wanted->name, reason, arrays);
+        ++arrays;
     }
     return 0;
 }
@@ -340,9 +344,10 @@ static inline int gts_fortran_granule_get(const gts_granule *granule, const char
     if (gts_granule_array(granule, name, &array) != 0)
         return -1;
     if (pointer->version != CFI_VERSION)
-        return gts_granule_refuse_descriptor(granule, name);
-    if (gts_fortran_dtype(pointer->type, array.dtype) != array.dtype || pointer->rank != array.rank)
-        return gts_granule_refuse_pointer(granule, name, gts_fortran_dtype(pointer->type, array.dtype), pointer->rank);
+        return gts_granule_refuse_fortran(granule, name, GTS_FORTRAN_OTHER_COMPILER, &array);
+    const gts_array given = {.dtype = gts_fortran_dtype(pointer->type, array.dtype), .rank = pointer->rank};
+    if (given.dtype != array.dtype || given.rank != array.rank)
+        return gts_granule_refuse_fortran(granule, name, GTS_FORTRAN_POINTER, &given);
     pointer->base_addr = array.data;
     for (int32_t axis = 0; axis < array.rank; ++axis) {
         pointer->dim[axis].lower_bound = 1;

@@ -171,14 +171,15 @@ GTS_EXPORT int gts_granule_open(const gts_granule_descriptor *descriptor, const 
  * Checks the arguments of all steps, and keeps their addresses. Nothing runs. What was bound before is unbound after
  * success, and stays bound after an error.
  *
- * @param granule     open, and not running
- * @param arguments   the arrays that are arguments, in the order of the descriptor. Their origins are not used
- * @param index_base  of the first element that the tables among them refer to: 0 or 1
- * @param hooks       [hook_count], in the order of the descriptor
+ * @param granule       open, and not running
+ * @param arguments     the arrays that are arguments, in the order of the descriptor. Their origins are not used
+ * @param index_base    of the first element that the tables among them refer to: 0 or 1
+ * @param hooks         [hook_count], in the order of the descriptor
+ * @param from_fortran  messages count dimensions and indices as Fortran does
  * @return 0 or -1
  */
 GTS_EXPORT int gts_granule_bind(gts_granule *granule, const gts_array *arguments, int64_t index_base,
-                                const gts_hook *hooks);
+                                const gts_hook *hooks, bool from_fortran);
 
 /**
  * Sets a scalar for the steps that run from now on. The next run of a step gives its calls all scalars that have changed.
@@ -201,50 +202,16 @@ GTS_EXPORT int gts_granule_set(gts_granule *granule, uint32_t scalar, const void
 GTS_EXPORT int gts_granule_run(gts_granule *granule, uint32_t step);
 
 /**
- * For a Fortran host: says that messages count dimensions and indices as Fortran does.
+ * For gtstub/fortran.h: refuses an array or a pointer of a Fortran host.
  *
- * @param granule  open, or NULL
- */
-GTS_EXPORT void gts_granule_count_as_fortran(gts_granule *granule);
-
-/**
- * Refuses an array of a Fortran host that is absent, or not allocated or associated.
- *
- * @param granule   open, or NULL
- * @param argument  number among the arguments
- * @return -1
- */
-GTS_EXPORT int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument);
-
-/**
- * Refuses an array or a pointer of a Fortran host whose compiler is not the one that the granule was compiled for.
- *
- * @param granule  open, or NULL
+ * @param granule  open; another one is refused as such
  * @param name     of the array
+ * @param reason   what is wrong
+ * @param array    what gtstub/fortran.h has read of it; of a pointer the type and the rank
  * @return -1
  */
-GTS_EXPORT int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name);
-
-/**
- * Refuses an array of a Fortran host whose stride is no multiple of its element size.
- *
- * @param granule   open
- * @param argument  number among the arguments
- * @param axis      with the stride
- * @return -1
- */
-GTS_EXPORT int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis);
-
-/**
- * Refuses a pointer of Fortran that cannot point to an array.
- *
- * @param granule  open
- * @param name     of the array
- * @param dtype    of the pointer
- * @param rank     of the pointer
- * @return -1
- */
-GTS_EXPORT int gts_granule_refuse_pointer(const gts_granule *granule, const char *name, gts_dtype dtype, int32_t rank);
+GTS_EXPORT int gts_granule_refuse_fortran(const gts_granule *granule, const char *name, gts_fortran_reason reason,
+                                          const gts_array *array);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Version of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 10
+#define GTS_ABI 11
 
 /** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6
@@ -89,6 +89,18 @@ typedef struct gts_error {
     char message[1024];  /**< names program, argument and axis */
 } gts_error;
 
+/** What is wrong with an array of a Fortran host, as gtstub/fortran.h finds it. */
+typedef enum gts_fortran_reason {
+    GTS_FORTRAN_FINE,           /**< nothing, except that type or rank may be others */
+    GTS_FORTRAN_ABSENT,         /**< the host has omitted the argument */
+    GTS_FORTRAN_UNALLOCATED,    /**< it is not allocated, or not associated */
+    GTS_FORTRAN_OTHER_COMPILER, /**< the descriptor is that of another compiler */
+    GTS_FORTRAN_NO_SIZE,        /**< an axis has no size */
+    GTS_FORTRAN_STRIDE,         /**< a stride is no multiple of the element size */
+    GTS_FORTRAN_NO_INDEX_BASE,  /**< it is a table, and the host has set no index base for it */
+    GTS_FORTRAN_POINTER         /**< a pointer has another type or rank than the array of a granule */
+} gts_fortran_reason;
+
 /** A loaded program. */
 typedef struct gts_program gts_program;
 
@@ -130,14 +142,6 @@ GTS_EXPORT void gts_close(gts_program **program);
  * @return the error, which the program owns. It is valid until the next call of the program, by any thread
  */
 GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
-
-/**
- * Returns the name of a program.
- *
- * @param program  the program
- * @return a text that is valid until the process ends
- */
-GTS_EXPORT const char *gts_name(const gts_program *program);
 
 /**
  * Lends the program memory for the transients of its SDFG.

@@ -392,12 +392,13 @@ static inline int gts_check_stride(gts_program *self, const char *what, int64_t 
  */
 GTS_EXPORT int gts_set_lower_bounds(gts_program *self, const char *argument, const int64_t *bounds, int32_t rank);
 
-/* For gtstub/fortran.h, which checks descriptors. */
-GTS_EXPORT GTS_COLD int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent);
-GTS_EXPORT GTS_COLD int gts_refuse_descriptor(gts_program *self, uint32_t leaf);
-GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
-GTS_EXPORT GTS_COLD int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t extent, int64_t bytes);
-GTS_EXPORT GTS_COLD int gts_refuse_index_base(gts_program *self, uint32_t leaf);
+/**
+ * For gtstub/fortran.h: refuses an array of a Fortran host.
+ *
+ * @param array  what gtstub/fortran.h has read of it
+ */
+GTS_EXPORT GTS_COLD int gts_refuse_fortran(gts_program *self, uint32_t leaf, gts_fortran_reason reason,
+                                           const gts_array *array);
 
 /* ---- Errors in Fortran ----------------------------------------------------------------------------------------- */
 

@@ -12,23 +12,10 @@
 
 /* ---- Arguments ------------------------------------------------------------------------------------------------- */
 
-void gts_granule_count_as_fortran(gts_granule *granule)
-{
-    if (!gts_granule_is_open(granule))
-        return;
-    granule->from_fortran = true;
-    for (uint32_t i = 0; i < granule->descriptor->program_count; ++i)
-        granule->programs[i]->from_fortran = true;
-}
-
 /* "axis 1 ('K')", "axis 1", or "dimension 2 ('K')" for a Fortran host. */
 static gts_short_text axis_text(const gts_granule *self, const gts_granule_array_descriptor *array, int32_t axis)
 {
-    gts_short_text text = gts_axis_text_for(self->from_fortran, axis);
-    const size_t used = strlen(text.text);
-    if (array->dims[axis] != NULL)
-        (void)snprintf(text.text + used, sizeof text.text - used, " ('%s')", array->dims[axis]);
-    return text;
+    return gts_axis_text_for(self->from_fortran, axis, array->dims[axis]);
 }
 
 static int check_argument(const gts_granule *granule, const gts_granule_array_descriptor *wanted,
@@ -124,42 +111,6 @@ static int take_arguments(const gts_granule *granule, const gts_array *given, gt
         ++given;
     }
     return 0;
-}
-
-/* The array of an argument, which is known by its number. */
-static const gts_granule_array_descriptor *argument_at(const gts_granule_descriptor *self, uint32_t argument)
-{
-    const gts_granule_array_descriptor *array = self->arrays;
-    while (!array->is_argument || argument-- > 0)
-        ++array;
-    return array;
-}
-
-int gts_granule_refuse_missing(const gts_granule *granule, uint32_t argument)
-{
-    if (!gts_granule_is_open(granule))
-        return gts_granule_refuse_closed(granule);
-    return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_TYPE_ERROR,
-                              "is missing, or is not allocated or associated.");
-}
-
-int gts_granule_refuse_descriptor(const gts_granule *granule, const char *name)
-{
-    if (!gts_granule_is_open(granule))
-        return gts_granule_refuse_closed(granule);
-    return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
-                         "Array '%s' of granule '%s' has the descriptor of another Fortran compiler: compile the "
-                         "granule with the ISO_Fortran_binding.h of the host's compiler.",
-                         name, granule->descriptor->name);
-}
-
-int gts_granule_refuse_stride(const gts_granule *granule, uint32_t argument, int32_t axis)
-{
-    if (!gts_granule_is_open(granule))
-        return gts_granule_refuse_closed(granule);
-    return GTS_REFUSE_GRANULE(granule->descriptor, argument_at(granule->descriptor, argument), GTS_VALUE_ERROR,
-                              "has a stride on dimension %" PRId32 " that is no multiple of its element size.",
-                              axis + 1);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
@@ -408,7 +359,8 @@ static int bind_all(gts_granule *self, const gts_array *arguments, int64_t index
     return 0;
 }
 
-int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks)
+int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t index_base, const gts_hook *hooks,
+                     bool from_fortran)
 {
     if (!gts_granule_is_open(self))
         return gts_granule_refuse_closed(self);
@@ -419,6 +371,9 @@ int gts_granule_bind(gts_granule *self, const gts_array *arguments, int64_t inde
                              index_base);
     GTS_TRY(check_hooks(descriptor, hooks));
     GTS_TRY(gts_granule_check_idle(self));
+    self->from_fortran = from_fortran;
+    for (uint32_t i = 0; i < descriptor->program_count; ++i)
+        self->programs[i]->from_fortran = from_fortran;
     gts_array *const arrays = gts_new(descriptor->array_count, sizeof *arrays);
     span *const spans = gts_new(descriptor->array_count, sizeof *spans);
     const int status = bind_all(self, arguments, index_base, hooks, arrays, spans);

@@ -1,10 +1,13 @@
 /* Running the steps of a bound granule, looking at its arrays and changing them. open.c opens it, bind.c binds it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "arguments/fortran.h"
 #include "base/element.h"
 #include "base/error.h"
 #include "base/strided.h"
+#include "program/counting.h"
 #include "steps/granule/private.h"
 
 int gts_granule_refuse_closed(const gts_granule *self)
@@ -210,15 +213,25 @@ int gts_granule_array(const gts_granule *self, const char *name, gts_array *arra
     return 0;
 }
 
-int gts_granule_refuse_pointer(const gts_granule *self, const char *name, gts_dtype dtype, int32_t rank)
+int gts_granule_refuse_fortran(const gts_granule *self, const char *name, gts_fortran_reason reason,
+                               const gts_array *array)
 {
-    gts_array array;
-    GTS_TRY(gts_granule_array(self, name, &array));
-    return gts_error_set(
-        &gts_own_error, GTS_TYPE_ERROR,
-        "Array '%s' of granule '%s' has type '%s' and rank %d: a pointer of type '%s' and rank %" PRId32
-        " cannot point to it.",
-        name, self->descriptor->name, gts_dtype_name(array.dtype), array.rank, gts_dtype_name(dtype), rank);
+    uint32_t index = 0;
+    GTS_TRY(find_array(self, name, &index));
+    const gts_granule_array_descriptor *const wanted = &self->descriptor->arrays[index];
+    if (reason == GTS_FORTRAN_POINTER)
+        return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                             "Array '%s' of granule '%s' has type '%s' and rank %" PRId32
+                             ": a pointer of type '%s' and rank %d cannot point to it.",
+                             name, self->descriptor->name, gts_dtype_name(wanted->dtype), wanted->rank,
+                             gts_dtype_name(array->dtype), array->rank);
+    gts_array named = *array;
+    memcpy(named.dims, wanted->dims, sizeof named.dims);
+    gts_short_text subject;
+    (void)snprintf(subject.text, sizeof subject.text,
+                   wanted->is_argument ? GTS_GRANULE_ARGUMENT : "Array '%s' of granule '%s' ", name,
+                   self->descriptor->name);
+    return gts_refuse_fortran_array(&gts_own_error, subject.text, "granule", reason, &named);
 }
 
 /* Whether an array that a step writes would get memory that is read-only. */
