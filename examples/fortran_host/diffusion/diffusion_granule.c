@@ -7,7 +7,7 @@
 #include "diffusion_granule.h"
 #include "gtstub/granule.h"
 
-#if GTS_ABI != 10
+#if GTS_ABI != 11
 #error "This granule was generated for another version of gtstub's binary interface: export it again."
 #endif
 
@@ -454,7 +454,7 @@ int diffusion_open(const char *folder, gts_granule **granule)
 int diffusion_bind(gts_granule *granule, const struct diffusion_arguments *arguments)
 {
     const gts_array *const arrays = &arguments->prog_w;
-    return gts_granule_bind(granule, arrays, 0, NULL);
+    return gts_granule_bind(granule, arrays, 0, NULL, false);
 }
 
 int diffusion_run_initial(gts_granule *granule, double dtime)
@@ -486,7 +486,7 @@ GTS_EXPORT int diffusion_fortran_bind(gts_granule *granule, const CFI_cdesc_t *p
     gts_array arrays[sizeof found / sizeof *found];
     if (gts_fortran_granule_read(granule, &GRANULE, found, arrays) != 0)
         return -1;
-    return gts_granule_bind(granule, arrays, index_base, NULL);
+    return gts_granule_bind(granule, arrays, index_base, NULL, true);
 }
 
 GTS_EXPORT int diffusion_fortran_get(const gts_granule *granule, const char *name, CFI_cdesc_t *pointer)

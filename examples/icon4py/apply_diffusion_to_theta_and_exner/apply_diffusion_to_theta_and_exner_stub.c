@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_theta_and_exner_args arguments;
@@ -306,4 +306,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 66ccc3defc71a3738dc44c42a3cfa963217efee53d90314c2e0b1a5c46e640aa */
+/* gtstub: sha256 of the text above: 1c67eb7b491ef64ca8f22f543f079ff1156be0548481cacbd2233ceefefd4cde */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_vn_args arguments;
@@ -290,4 +290,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e7fd21603120d6f0dd8eb578e2284c035bf953c49749afa83e3390228902ffec */
+/* gtstub: sha256 of the text above: 58cfde0d152143ae2e8dacce0b52025bd1d0f75e5ded81a857573abe7b6dd080 */

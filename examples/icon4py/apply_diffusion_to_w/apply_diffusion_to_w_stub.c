@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_w_args arguments;
@@ -275,4 +275,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 11773a1f3f6afbc76ef2be41fae1839055a2fab8a2dfb2968e1ad46ae1af9e2f */
+/* gtstub: sha256 of the text above: 0d08ead3844740da5c9cde4e97f66c3022eb7b5296f0d5508af04111c1a20c32 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_global_to_vn_args arguments;
@@ -266,4 +266,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 56972300e00afdfc9d88c15c5c0764caa820cc572056cca3250cb7aafe432d07 */
+/* gtstub: sha256 of the text above: 8c31c6025a9715a4def5fb93f63ea0176b17e29794e8cdefd6926480c7542b66 */

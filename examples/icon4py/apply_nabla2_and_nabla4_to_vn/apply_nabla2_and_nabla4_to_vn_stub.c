@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_to_vn_args arguments;
@@ -277,4 +277,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 30e85d70ce7aa0563e4e74bd2d4afee93d6e018011c0e71a15ba5abaaf8057c8 */
+/* gtstub: sha256 of the text above: a314e8f9fea84abb39b2028367896ca67cdbb0e8575e7d741f8728c492356843 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
@@ -256,4 +256,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 07d4aabe7bc8ecd9a46253b7c10c0def33bd3e1d158de5b4016d4a9329cfbd5d */
+/* gtstub: sha256 of the text above: 3948141ff84c6437fbcd7ffffdf6ebe6856c25f3bc6eaf87963316eea66dd9f6 */

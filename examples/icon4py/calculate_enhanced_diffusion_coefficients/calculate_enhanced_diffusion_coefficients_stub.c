@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_enhanced_diffusion_coefficients_args arguments;
@@ -231,4 +231,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8a23c5513669990ab11e8ce9c135fe596ba63bc8b57b61b7efbcf0e6c6d0457b */
+/* gtstub: sha256 of the text above: 3acb2b76e601965498315efad4d45977ca7e3fe49f43ae6865ec7743a1c5cf45 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla2_and_smag_coefficients_for_vn_args arguments;
@@ -314,4 +314,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3a49e9efd7119801dc9f62ac882f06274f1bc0ae9fe017bc2b1a9e21df21035a */
+/* gtstub: sha256 of the text above: e58c3f222920dedd55a0ce42e92b512618d571ce3cec6eaa015e6545dadf9748 */

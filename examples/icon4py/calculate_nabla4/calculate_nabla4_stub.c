@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla4_args arguments;
@@ -312,4 +312,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3accb15ae4eb071900ee46168c57a06a4ca58ca6863325dc2dd2e65651921c62 */
+/* gtstub: sha256 of the text above: cd2c24aa101e4f530dc0738c034037ce5ff2b3439660bfb391dab92e2027b8c3 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_corrector_args arguments;
@@ -392,4 +392,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d10f5f5e423fb9552ac8350f623d009502046037b1b759307cadf0d3c07bf0b1 */
+/* gtstub: sha256 of the text above: b790d0c00f76ccefd324fb754e94a4b3abc35eee88b3b45bacdb81cbceccfb83 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_f_args arguments;
@@ -352,4 +352,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: beb05034eb02f2ab1320c6ebae6438109e3433b37d1fde56f09e85e33b7f6ecc */
+/* gtstub: sha256 of the text above: 7dabf717762c1c8bccd08c57697a3460e2a72f1e5fbc54bccd5047a70dae3f04 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_f_args arguments;
@@ -371,4 +371,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dec3bf8b7c48137f96c5ebcff35db9398ebb0e0592ae7e9c90607804d3edc4eb */
+/* gtstub: sha256 of the text above: 38a4e2accb61c77264e54e96535f5ca80a6df4f7c373114eed48b1607008083c */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_t_args arguments;
@@ -330,4 +330,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: aa9737800d238db7b064e5faa1692837430d414c08b86d623baf35eaa0ca10db */
+/* gtstub: sha256 of the text above: 6b25dd984e2fd94b50a00afb4239df32786d1d65fd624f69f5b0ed9fd40f6e92 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_t_args arguments;
@@ -327,4 +327,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 669eb1cb047d4cbc8410b787615e0edf9fad197eac529ea69feb3ed66953f439 */
+/* gtstub: sha256 of the text above: bfd4f271e0f9858269f127e3f06ab4d5bbed787b8251645bb89a42441b6cd565 */

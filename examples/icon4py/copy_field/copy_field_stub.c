@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct copy_field_args arguments;
@@ -202,4 +202,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0d95f6debba0aa7ee9c5b14e2d264d08c2dc8186f48dfeff9652fb875ac71490 */
+/* gtstub: sha256 of the text above: 1a3e656e8f5a5ee4b1a17f80d4be9143d7dc1b1e8df6104f058b76f5b0f20481 */

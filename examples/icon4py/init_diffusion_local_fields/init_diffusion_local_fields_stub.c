@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_diffusion_local_fields_args arguments;
@@ -251,4 +251,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a4492a13fd5a1c129b4a4be46b16c502011cd1e8eb7760b998760f95c962dc47 */
+/* gtstub: sha256 of the text above: 0bc2ab6b8bbc194f95c7e6701a3f8be852bbce24810d9f26ac9a7916e9544115 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
@@ -184,4 +184,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 95f19fc1731f660c9ff0475f2a828f6add0824ae995e6a48d8993a2ca26636d1 */
+/* gtstub: sha256 of the text above: 2282f67a3a35d46d76394d631c2f4cd8ba84a83117d371275f76b4ce4fbe18a6 */

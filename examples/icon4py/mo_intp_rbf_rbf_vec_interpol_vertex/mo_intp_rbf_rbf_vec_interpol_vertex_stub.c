@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
@@ -232,4 +232,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b62466a6966741fde4c4233c86c0d0c68b6e7c966a6fccdd2d8223f0c36ddb06 */
+/* gtstub: sha256 of the text above: d146c0eeffacd045a146c52776394d5513e743f9c1365aa686aa2b0e37f1e3a6 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct scale_k_args arguments;
@@ -202,4 +202,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 78ad18ceecc2448d59e92da093c630e33fb4ebfca02190e5a6ca152950c038c8 */
+/* gtstub: sha256 of the text above: 0d536d016a4747a9b21a097b4afa9e76e88a00d8987c276609c0890fdfc3b675 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct setup_fields_for_initial_step_args arguments;
@@ -184,4 +184,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ab0c50ea8222987eaf5b9b26a4e3b8fa1d8d8e57a468b9a6f3802a1448a7133f */
+/* gtstub: sha256 of the text above: 01003346e23ef883f64028e77c4c30b67b5c5cc9060ca1e8f26322975e669aef */

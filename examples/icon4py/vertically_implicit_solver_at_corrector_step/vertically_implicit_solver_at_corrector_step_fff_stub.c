@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_fff_args arguments;
@@ -513,4 +513,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e455007dba2c579d37ab1258a682972f45a148c5f3c52aed464bc33d207e639d */
+/* gtstub: sha256 of the text above: 828d947b3dd5081937b77c8b13c6ce8aa491443e4ee50fc58e4e74f681f013ec */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_ttt_args arguments;
@@ -537,4 +537,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f63d0eb2a3fe2fc2943f3364ee5e28431f3a51a0a84ea56e275d433a4e7999a0 */
+/* gtstub: sha256 of the text above: 6e3263d41c4d36ac2c3965be525f6747364084d3ba0b3c38615fd4fd83a2657d */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_predictor_step_f_args arguments;
@@ -528,4 +528,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 398992024d94b171a2ad88b86b2dcf484a1a5a3e0bbf3b9f51ce6ff65dc56a4e */
+/* gtstub: sha256 of the text above: b015d16bc61bca18749412f96349ac0329fe727883ef8efbe1473efa72b19bfe */

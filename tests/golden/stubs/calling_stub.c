@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calling_args arguments;
@@ -328,4 +328,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3818ab37609c5323eb69c6398dbe6eb40a67cd89afb00fe270ba98d2e37b2eb3 */
+/* gtstub: sha256 of the text above: 7532efdfb0bf8fbf5a40ea054effa66bca5b4d2dadff0f051579bd2007223871 */

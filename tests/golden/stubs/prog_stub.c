@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -168,4 +168,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b8b83951c59c1bc7016754a7a7f7b24797ff87e265b435bf6a289dd158b4bf08 */
+/* gtstub: sha256 of the text above: 8feed4a4ad2597ee49e47ad4368fe230ba354409783888d086dc0bd8ae5464db */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct shapes_args arguments;
@@ -228,4 +228,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2d93d9b3813ade901ee98897b25c162d4792ce8b179b33a73df3cc98916c2f81 */
+/* gtstub: sha256 of the text above: cec94ba4b77fe08abd004faf46ef7ad9e2d59cbe5fcf89bde81d669465db72fb */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 10
-#error "This stub was generated for ABI 10 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 11
+#error "This stub was generated for ABI 11 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct whole_args arguments;
@@ -311,4 +311,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2e1da936dd27e5a7fb6a8900f61d980bfa3d4f8ca192e8fc62a5e7a46223794e */
+/* gtstub: sha256 of the text above: ad697626a921ea8019742405a1b248c58ab28b51480952dace9143f23bdf3c0c */
