@@ -10,15 +10,6 @@
 #include "base/names.h"
 #include "program/private.h"
 
-static void say(const gts_program *self, const gts_contract *contract, int64_t lowest)
-{
-    (void)fprintf(stderr,
-                  "Program '%s' uses no index 0 of connectivity '%s', which has index base 0: the lowest is %" PRId64
-                  ". If the table counts from 1, set its index base to 1; if it is a part of a grid, silence this line "
-                  "with GTSTUB_SUBSETS=%s.\n",
-                  self->stub->name, contract->path, lowest, contract->path);
-}
-
 void gts_end_tables_slowly(gts_program *self)
 {
     const gts_stub *const stub = self->stub;
@@ -31,8 +22,13 @@ void gts_end_tables_slowly(gts_program *self)
         if (!gts_doubts_base(self, leaf) || table->lowest <= 0 || table->lowest == INT64_MAX)
             continue;
         leaf->is_base_known = true;
-        if (!gts_has_name(getenv("GTSTUB_SUBSETS"), stub->leaves[i].path)) /* parts of larger tables may lack index 0 */
-            say(self, &stub->leaves[i], table->lowest);
+        const char *const path = stub->leaves[i].path;
+        if (!gts_has_name(getenv("GTSTUB_SUBSETS"), path)) /* parts of larger tables may lack index 0 */
+            fprintf(stderr,
+                    "Program '%s' uses no index 0 of connectivity '%s', which has index base 0: the lowest is %" PRId64
+                    ". If the table counts from 1, set its index base to 1; if it is a part of a grid, silence this "
+                    "line with GTSTUB_SUBSETS=%s.\n",
+                    stub->name, path, table->lowest, path);
     }
     self->has_new_table = false;
 }

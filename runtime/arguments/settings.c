@@ -6,18 +6,6 @@
 #include "base/refuse.h"
 #include "program/private.h"
 
-static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_kind kind)
-{
-    const gts_stub *const stub = self->stub;
-    char others[sizeof self->error.message] = "";
-    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        if (stub->leaves[i].kind == kind)
-            gts_append_name(others, sizeof others, stub->leaves[i].path);
-    }
-    GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "has no %s '%s'; it has %s.",
-                       kind == GTS_FIELD ? "field" : "connectivity", path, *others == '\0' ? "none" : others);
-}
-
 /* The index of the leaf with this path and kind; leaf_count if there is none. */
 static uint32_t find_index(const gts_program *self, const char *path, gts_leaf_kind kind)
 {
@@ -31,10 +19,17 @@ static uint32_t find_index(const gts_program *self, const char *path, gts_leaf_k
 /* The index of the leaf with this path and kind; leaf_count after an error. */
 static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kind)
 {
-    const uint32_t i = find_index(self, path, kind);
-    if (i == self->stub->leaf_count)
-        refuse_path(self, path, kind);
-    return i;
+    const gts_stub *const stub = self->stub;
+    const uint32_t found = find_index(self, path, kind);
+    char others[sizeof self->error.message] = "";
+    for (uint32_t i = 0; found == stub->leaf_count && i < stub->leaf_count; ++i) {
+        if (stub->leaves[i].kind == kind)
+            gts_append_name(others, sizeof others, stub->leaves[i].path);
+    }
+    if (found == stub->leaf_count)
+        GTS_REFUSE_PROGRAM(self, GTS_VALUE_ERROR, "has no %s '%s'; it has %s.",
+                           kind == GTS_FIELD ? "field" : "connectivity", path, *others == '\0' ? "none" : others);
+    return found;
 }
 
 int gts_set_origin(gts_program *self, const char *argument, const int64_t *origin, int32_t rank)
@@ -73,16 +68,6 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
     return status;
 }
 
-/* Lower bounds that are all 1, for all leaves. */
-static int64_t *new_bounds(const gts_program *self)
-{
-    const size_t count = (size_t)self->stub->leaf_count * GTS_MAX_RANK;
-    int64_t *const bounds = gts_new(count, sizeof *bounds);
-    for (size_t i = 0; i < count; ++i)
-        bounds[i] = 1;
-    return bounds;
-}
-
 static int set_lower_bounds(gts_program *self, const char *argument, const int64_t *bounds, int32_t rank)
 {
     const gts_stub *const stub = self->stub;
@@ -94,8 +79,12 @@ static int set_lower_bounds(gts_program *self, const char *argument, const int64
         return GTS_REFUSE(self, &stub->leaves[i], GTS_VALUE_ERROR,
                           "has %" PRId32 " dimensions, but its lower bounds were given for %" PRId32 ".",
                           stub->leaves[i].rank, rank);
-    if (self->runtime->lower_bounds == NULL)
-        self->runtime->lower_bounds = new_bounds(self);
+    const size_t count = (size_t)stub->leaf_count * GTS_MAX_RANK;
+    if (self->runtime->lower_bounds == NULL) {
+        self->runtime->lower_bounds = gts_new(count, sizeof *bounds);
+        for (size_t k = 0; k < count; ++k)
+            self->runtime->lower_bounds[k] = 1;
+    }
     memcpy(self->runtime->lower_bounds + (size_t)i * GTS_MAX_RANK, bounds, (size_t)rank * sizeof *bounds);
     return 0;
 }

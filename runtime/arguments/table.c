@@ -133,13 +133,6 @@ static range known_part(gts_table *known, const gts_array *table, gts_table_use 
     return found;
 }
 
-/* An element as the host wrote it: shift() wraps around at the least value of the table's type. */
-static int64_t in_base(const gts_array *table, int64_t value, int64_t base)
-{
-    const uint64_t sum = (uint64_t)value + (uint64_t)base;
-    return table->dtype == GTS_INT32 ? (int32_t)(uint32_t)sum : (int64_t)sum;
-}
-
 /* Writes "in row 3, column 2" of a table, or "at E2V(3,2)". */
 static gts_short_text place_text(const gts_program *self, uint32_t leaf, int64_t row, int64_t column)
 {
@@ -181,7 +174,9 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
             !contains(allowed, (range){value, value}))
             break;
     }
-    const int64_t value = in_base(table, element(table, row, column), base);
+    /* As the host wrote it: shift() wraps around at the least value of the table's type. */
+    const uint64_t sum = (uint64_t)element(table, row, column) + (uint64_t)base;
+    const int64_t value = table->dtype == GTS_INT32 ? (int32_t)(uint32_t)sum : (int64_t)sum;
     const gts_short_text place = place_text(self, follow->table, row, column);
     char base_text[64] = ""; /* a Python host has no index bases */
     if (self->host == NULL)

@@ -3,5 +3,8 @@
 
 #include <stddef.h>
 
-/* The first feature of a list, separated by blanks, that this CPU lacks; of length 0 if it has all or they are not known. */
+/*
+ * Returns the length of the first feature that this CPU lacks, of those in `needed`, which blanks separate, and sets
+ * *lacking to it. Returns 0 if the CPU has all, or if its features are unknown.
+ */
 size_t gts_lacks_feature(const char *needed, const char **lacking);

@@ -40,19 +40,15 @@ void gts_json_text(FILE *out, const char *text)
     (void)fputc('"', out);
 }
 
-/* Writes a number with `digits` significant digits, or a text. */
-static void write_float(FILE *out, double value, int digits)
+void gts_float_text(double value, int digits, char *text, size_t size)
 {
-    char text[32];
-    if (isfinite(value)) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-        char *const comma = strchr(text, ','); /* the decimal point of some locales */
-        if (comma != NULL)
-            *comma = '.';
-    } else {
-        (void)snprintf(text, sizeof text, "\"%s\"", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-    }
-    (void)fputs(text, out);
+    if (isfinite(value))
+        snprintf(text, size, "%.*g", digits, value);
+    else
+        snprintf(text, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    char *const comma = strchr(text, ',');
+    if (comma != NULL)
+        *comma = '.';
 }
 
 void gts_json_value(FILE *out, gts_dtype dtype, const void *value)
@@ -64,9 +60,12 @@ void gts_json_value(FILE *out, gts_dtype dtype, const void *value)
         (void)fputs(", ", out);
         gts_json_value(out, part, (const char *)value + gts_dtype_size(part));
         (void)fputc(']', out);
-    } else if (dtype >= GTS_FLOAT32)
-        write_float(out, gts_element_float(dtype, value), dtype == GTS_FLOAT64 ? 17 : 9);
-    else if (dtype == GTS_BOOL)
+    } else if (dtype >= GTS_FLOAT32) {
+        const double number = gts_element_float(dtype, value);
+        char text[32];
+        gts_float_text(number, dtype == GTS_FLOAT64 ? 17 : 9, text, sizeof text);
+        fprintf(out, isfinite(number) ? "%s" : "\"%s\"", text);
+    } else if (dtype == GTS_BOOL)
         (void)fputs(gts_element_integer(dtype, value) != 0 ? "true" : "false", out);
     else if (dtype == GTS_UINT64)
         (void)fprintf(out, "%" PRIu64, (uint64_t)gts_element_integer(dtype, value));

@@ -5,6 +5,9 @@
 
 #include "gtstub/gtstub.h"
 
+/* The text of a number with `digits` significant digits and a decimal point in any locale; or "nan", "inf", "-inf". */
+void gts_float_text(double value, int digits, char *text, size_t size);
+
 /* Writes a text in quotes. Bytes that are not UTF-8 become U+FFFD. */
 void gts_json_text(FILE *out, const char *text);
 

@@ -1,6 +1,7 @@
 /* Shared by the runtime and the Python host: messages about arguments. docs/refusals.md lists all messages. */
 #pragma once
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,9 +25,18 @@
 #define GTS_REFUSE_PROGRAM(self, kind, format, ...)                                                                    \
     gts_error_set(&(self)->error, kind, GTS_PROGRAM format, (self)->stub->name, ##__VA_ARGS__)
 
-/* Appends a name to the list of names that a message will contain; what does not fit is cut off. */
+/* Appends to a text that a message will contain; what does not fit into its `size` is cut off. */
+__attribute__((format(printf, 3, 4))) static inline void gts_append(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text + used, size - used, format, values);
+    va_end(values);
+}
+
+/* Appends a name to a list of names. */
 static inline void gts_append_name(char *list, size_t size, const char *name)
 {
-    const size_t used = strlen(list);
-    (void)snprintf(list + used, size - used, "%s'%s'", used == 0 ? "" : ", ", name);
+    gts_append(list, size, "%s'%s'", *list == '\0' ? "" : ", ", name);
 }

@@ -254,23 +254,18 @@ int gts_bound_refuse_closed(const gts_bound_call *call)
                          "The bound call of program '%s' cannot be used: the program was closed.", call->stub->name);
 }
 
-/* Whether all pages of an array belong to this process. */
-static bool is_mapped(const gts_array *array)
-{
-    gts_range memory;
-    if (!gts_find_range(array, &memory) || memory.size == 0)
-        return true;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = memory.low / page * page;
-    return msync((void *)begin, memory.high - begin, MS_ASYNC) == 0;
-}
-
 /* When debugging: refuses an array that was freed, as far as the allocator has given its memory back. */
 static GTS_COLD int check_memory(const gts_bound_call *call)
 {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
         const gts_contract *const contract = &call->stub->leaves[i];
-        if (gts_is_array(contract->kind) && contract->device == GTS_CPU &&
-            !is_mapped(gts_array_in(call->args, &call->stub->leaves[i])))
+        gts_range memory;
+        if (!gts_is_array(contract->kind) || contract->device != GTS_CPU ||
+            !gts_find_range(gts_array_in(call->args, contract), &memory) || memory.size == 0)
+            continue;
+        const uintptr_t begin = memory.low / page * page;
+        if (msync((void *)begin, memory.high - begin, MS_ASYNC) != 0) /* some of these pages are not mapped */
             return GTS_REFUSE(call->program, contract, GTS_VALUE_ERROR,
                               "was freed after the call was bound: its memory is not there any more.");
     }
@@ -379,30 +374,19 @@ int gts_bound_check_scalar(gts_program *program, const gts_contract *contract)
     return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "is not a scalar: bind the call again to change it.");
 }
 
-/* Whether a value of one type can be passed as the other: Fortran has no unsigned integers. */
-static bool passes_as(gts_dtype given, gts_dtype expected)
-{
-    return given == expected || (expected >= GTS_INT8 && expected <= GTS_UINT64 && (given | 1U) == expected);
-}
-
-static int check_value(gts_program *program, const gts_contract *contract, gts_dtype dtype)
-{
-    if (gts_bound_check_scalar(program, contract) != 0)
-        return -1;
-    if (!passes_as(dtype, contract->dtype))
-        return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "must have dtype '%s', not '%s'.",
-                          gts_dtype_name(contract->dtype), gts_dtype_name(dtype));
-    return 0;
-}
-
 static int change_scalar(gts_program *program, void *args, const gts_scalar *scalar)
 {
     const int64_t leaf = gts_bound_find(program->stub, scalar->argument);
     if (leaf < 0)
         return 0;
     const gts_contract *const contract = &program->stub->leaves[leaf];
-    if (check_value(program, contract, scalar->dtype) != 0)
+    if (gts_bound_check_scalar(program, contract) != 0)
         return -1;
+    const gts_dtype dtype = contract->dtype;
+    const bool is_unsigned = dtype >= GTS_INT8 && dtype <= GTS_UINT64 && (scalar->dtype | 1U) == dtype;
+    if (scalar->dtype != dtype && !is_unsigned) /* Fortran has no unsigned integers, and passes signed ones */
+        return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "must have dtype '%s', not '%s'.", gts_dtype_name(dtype),
+                          gts_dtype_name(scalar->dtype));
     void *const member = (char *)args + contract->member;
     if (contract->dtype == GTS_BOOL) /* of Fortran, whose compilers may set all bits */
         *(bool *)member = *(const unsigned char *)scalar->value != 0;

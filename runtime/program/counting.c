@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/refuse.h"
 #include "program/private.h"
 
 gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis, const char *dim)
@@ -32,18 +33,16 @@ gts_short_text gts_place_text(const gts_program *self, uint32_t leaf, const int6
     const gts_contract *const contract = &self->stub->leaves[leaf];
     const bool is_fortran = gts_counts_as_fortran(self);
     gts_short_text place = {""};
-    char *const text = place.text;
-    const size_t size = sizeof place.text;
-    size_t used = is_fortran ? (size_t)snprintf(text, size, "%s", contract->path) : 0;
-    for (int32_t axis = 0; axis < contract->rank && used < size; ++axis) {
-        const char *const before = axis > 0 ? "," : is_fortran ? "(" : "";
+    if (is_fortran)
+        gts_append(place.text, sizeof place.text, "%s(", contract->path);
+    for (int32_t axis = 0; axis < contract->rank; ++axis) {
         if (is_fortran)
-            used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, before, index[axis]);
+            gts_append(place.text, sizeof place.text, "%s%" PRId64, axis > 0 ? "," : "", index[axis]);
         else
-            used += (size_t)snprintf(text + used, size - used, "%s%s%s %" PRId64, before, axis > 0 ? " " : "",
-                                     contract->axes[axis].dim, index[axis]);
+            gts_append(place.text, sizeof place.text, "%s%s %" PRId64, axis > 0 ? ", " : "", contract->axes[axis].dim,
+                       index[axis]);
     }
-    if (is_fortran && used < size)
-        (void)snprintf(text + used, size - used, ")");
+    if (is_fortran)
+        gts_append(place.text, sizeof place.text, ")");
     return place;
 }

@@ -1,4 +1,7 @@
-/* What a fork does to the programs of a process: the child may use none of the parent's, but can load them again. */
+/*
+ * What happens once in a process, and what a fork does to its programs: the child may use none of the parent's, but can
+ * load them again.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +33,14 @@ static void count_fork(void)
     GTS_OBSERVE(after_fork, );
 }
 
-void gts_watch_forks(void)
+static void start(void)
 {
-    (void)pthread_atfork(end_openmp_threads, NULL, count_fork);
+    pthread_atfork(end_openmp_threads, NULL, count_fork);
+    GTS_OBSERVE(read_environment, );
+}
+
+void gts_start_observers(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
 }

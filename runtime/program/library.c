@@ -71,14 +71,18 @@ static char *new_name(const char *path)
 }
 
 /*
- * dlopen() of an open file. If its path may lead elsewhere by now, or has a text that dlopen() would substitute ($ORIGIN,
- * $LIB, $PLATFORM), the library is opened by its descriptor. *descriptor is then -1: it stays open, so that no other
- * file gets its number, which dlopen() knows the library by.
+ * dlopen() of an open file, under a new name. If its path may lead elsewhere by now, or has a text that dlopen() would
+ * substitute ($ORIGIN, $LIB, $PLATFORM), the library is opened by its descriptor. *descriptor is then -1: it stays open,
+ * so that no other file gets its number, which dlopen() knows the library by.
  */
-static void *open_file(const char *name, bool is_exposed, int *descriptor)
+static void *open_file(const char *path, bool is_exposed, int *descriptor)
 {
-    if (GTS_LIKELY(!is_exposed && strchr(name, '$') == NULL))
-        return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!is_exposed && strchr(path, '$') == NULL) {
+        char *const name = new_name(path);
+        void *const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        free(name);
+        return handle;
+    }
     char link[32];
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", *descriptor);
     void *const handle = dlopen(link, RTLD_NOW | RTLD_LOCAL);
@@ -135,31 +139,23 @@ static GTS_COLD const char *reason_of(int descriptor)
     return dlerror();
 }
 
-/* Opens the library at an absolute path, under a new name. */
-static void *open_path(const char *given, const char *path, bool is_exposed, int *descriptor)
-{
-    char *const name = new_name(path);
-    void *const handle = name == NULL ? NULL : open_file(name, is_exposed, descriptor);
-    if (handle == NULL)
-        (void)refuse(given, name == NULL ? strerror(errno) : reason_of(*descriptor));
-    free(name);
-    return handle;
-}
-
 /* Opens the library at a path without links, unless others could have written it. */
 static void *open_trusted(const char *given, const char *path, const gts_file *file, int *descriptor)
 {
     const char *const name = strrchr(path, '/') + 1;
-    char *const parent = strndup(path, (size_t)(name - path));
-    const int directory = parent == NULL ? -1 : open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *const parent = gts_new_text("%.*s", (int)(name - path), path);
+    const int directory = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     void *handle = NULL;
     bool is_exposed = false;
     if (directory < 0)
         (void)refuse(given, strerror(errno));
     else if (!is_in(directory, name, file))
         (void)refuse(given, replaced);
-    else if (gts_trust_directory(directory, parent, &is_exposed) == 0 && gts_trust_file(*descriptor, path) == 0)
-        handle = open_path(given, path, is_exposed, descriptor);
+    else if (gts_trust_directory(directory, parent, &is_exposed) == 0 && gts_trust_file(*descriptor, path) == 0) {
+        handle = open_file(path, is_exposed, descriptor);
+        if (handle == NULL)
+            refuse(given, reason_of(*descriptor));
+    }
     if (directory >= 0)
         (void)close(directory);
     free(parent);

@@ -30,15 +30,15 @@ struct gts_observer {
     void (*enter)(gts_program *);
 
     /*
-     * Does its work around the SDFG, which gts_run_observed() runs inside the rest of the observers. May run it not at
-     * all. Returns -1 after an error in the program; otherwise the status of the rest.
+     * Wraps the SDFG. Calls gts_run_observed(self, rest) to run it, and returns its status, or -1 after an error in the
+     * program. Returns -1 without running it to refuse the call.
      */
     int (*run)(gts_program *, gts_observers rest);
 
     /* The SDFG's new handle gets a workspace of `size` bytes, which may be exchanged for another one. */
     int (*workspace)(gts_program *, uint32_t workspace, size_t size);
 
-    /* A program is being closed, also one of a parent. No gts_loaded_visit() has it any more. */
+    /* A program is being closed, in a child also one of the parent. It is off the list, and no visit of it runs. */
     void (*close)(gts_program *);
 
     /* An action of a step has succeeded. Times are in ticks: gts_ticks(). */

@@ -11,12 +11,6 @@
 
 #define SUFFIX "_stub.so"
 
-static bool is_stub(const char *name)
-{
-    const size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
-}
-
 /* The directory in a path, "." if it names none, and the length of this text without the slash. */
 static const char *directory_of(const char *path, size_t *length)
 {
@@ -55,7 +49,8 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     unsigned int count = 0;
     int status = 0;
     for (const struct dirent *entry = readdir(entries); entry != NULL && status == 0; entry = readdir(entries)) {
-        if (is_stub(entry->d_name) && count++ == 0)
+        const size_t length = strlen(entry->d_name), suffix = sizeof SUFFIX - 1;
+        if (length > suffix && strcmp(entry->d_name + length - suffix, SUFFIX) == 0 && count++ == 0)
             status = gts_join_path(stub, directory, strlen(directory), entry->d_name);
     }
     (void)closedir(entries);

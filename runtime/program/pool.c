@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/new.h"
 #include "program/observe.h"
 
 #define ARENAS 16
@@ -365,9 +366,7 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
         return NULL;
     gts_sdfg_memory *lent = *variable; /* maybe by another runtime */
     if (lent == NULL) {
-        memory *const made = calloc(1, sizeof *made);
-        if (made == NULL)
-            return NULL;
+        memory *const made = gts_new(1, sizeof *made);
         made->base = (gts_sdfg_memory){take_block, give, (uintptr_t)arenas[0].begin, arena_size * ARENAS};
         if (atomic_compare_exchange_strong(variable, &lent, &made->base))
             lent = &made->base;
@@ -379,8 +378,6 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
 
 gts_pool_use gts_pool_taken(const gts_pool_use *use, const gts_pool_use *before)
 {
-    if (use == NULL)
-        return (gts_pool_use){0};
     (void)pthread_mutex_lock(&lock);
     const gts_pool_use now = *use;
     (void)pthread_mutex_unlock(&lock);

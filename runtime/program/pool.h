@@ -19,7 +19,7 @@ typedef struct gts_pool_use {
  */
 const gts_pool_use *gts_pool_lend(void *library, const char *name);
 
-/* What was taken since another moment, of a result of gts_pool_lend(); all 0 for NULL. */
+/* What was taken since another moment, of a result of gts_pool_lend(). */
 gts_pool_use gts_pool_taken(const gts_pool_use *use, const gts_pool_use *before);
 
 /*

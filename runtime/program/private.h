@@ -153,15 +153,10 @@ int gts_handle_end(gts_program *self);
 const gts_stub *gts_load_stub(const char *path, const gts_file *verified);
 int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program);
 
-/* ---- start.c --------------------------------------------------------------------------------------------------- */
+/* ---- fork.c ---------------------------------------------------------------------------------------------------- */
 
 /* Has the observers begin what the environment asks for, before the first program is loaded. Later calls do nothing. */
 void gts_start_observers(void);
-
-/* ---- fork.c ---------------------------------------------------------------------------------------------------- */
-
-/* Prepares this process for forks. Called once. */
-void gts_watch_forks(void);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 

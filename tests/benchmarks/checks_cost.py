@@ -26,6 +26,7 @@ ROUNDS, CALLS = 200, 500
 SOURCES = (
     "runtime/observers/debug/scan.c",
     "runtime/base/dtype.c",
+    "runtime/base/json.c",
     "runtime/base/strided.c",
     "tests/benchmarks/checks.c",
 )

@@ -72,7 +72,7 @@ static inline bool *gts_checked_rules(const gts_checked *checked, uint32_t index
     return checked->applies + (size_t)index * checked->checks->rule_count;
 }
 
-/* What `checks` know of the program, which they may meet for the first time; NULL when memory runs out. */
+/* What `checks` know of the program, which they may meet for the first time. */
 gts_checked *gts_checked_find(gts_program *self, gts_checks *checks);
 
 /* Whether `checks` check the program, or have not met it yet. */
@@ -109,7 +109,9 @@ int gts_checked_trace(gts_program *self, gts_checked *checked, uint32_t first, u
 int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, const gts_array *array,
                        const char *what, bool is_for_new);
 
-/* Whether a check was already printed for an array, by its name. If not, it is from now on. `rule` is NULL for 'bounds'. */
+/*
+ * Whether this check has already warned about the array of this name. Remembers that it has. `rule` is NULL for 'bounds'.
+ */
 bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_rule *rule);
 
 /* ---- guard.c --------------------------------------------------------------------------------------------------- */

@@ -83,19 +83,13 @@ static void print_value(const gts_program *self, gts_checked *checked, uint32_t 
     }
 }
 
-/* Whether an argument is a field in which an index of this rank is traced. */
-static bool is_traced(const gts_program *self, uint32_t index, const gts_trace *trace)
-{
-    return gts_checked_is_field(self, index) && self->stub->leaves[index].rank == trace->rank;
-}
-
 int gts_checked_trace(gts_program *self, gts_checked *checked, uint32_t first, uint32_t end, const char *when)
 {
     for (uint32_t i = 0; i < checked->checks->trace_count; ++i) {
         const gts_trace *const trace = &checked->checks->traces[i];
         for (uint32_t index = first; index < end; ++index) {
             gts_array array;
-            if (!is_traced(self, index, trace))
+            if (!gts_checked_is_field(self, index) || self->stub->leaves[index].rank != trace->rank)
                 continue;
             const int status = gts_checked_array(self, checked, index, &array);
             if (status < 0)

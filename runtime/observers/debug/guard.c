@@ -23,18 +23,13 @@
 
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
-static size_t round_up(size_t size, size_t unit)
-{
-    return (size + unit - 1) / unit * unit;
-}
-
 /* Reserves memory for the copy of a region, and opens its pages. */
-static bool place(gts_region *region, bool at_end)
+static bool place_copy(gts_region *region, bool at_end)
 {
     const size_t page = gts_page_size(), size = region->high - region->low;
     const size_t lead = at_end ? 0 : region->low % region->align;
     const size_t tail = at_end ? (region->align - region->high % region->align) % region->align : 0;
-    const size_t open = round_up(lead + size + tail, page);
+    const size_t open = (lead + size + tail + page - 1) / page * page;
     const size_t zone = open > LEAST_ZONE ? open : LEAST_ZONE;
     region->pages = gts_pages_reserve(zone + open + zone, MOST_ACCESSES);
     if (region->pages == NULL)
@@ -49,7 +44,7 @@ static bool place(gts_region *region, bool at_end)
 }
 
 /* Moves an array from the memory of the host to the copy, or back. */
-static void exchange(gts_program *self, const gts_guard *guard, bool for_copies)
+static void move_arrays(gts_program *self, const gts_guard *guard, bool for_copies)
 {
     for (size_t i = 0; i < guard->part_count; ++i) {
         const gts_part *const part = &guard->parts[i];
@@ -78,26 +73,6 @@ static void copy_back(const gts_program *self, const gts_guard *guard)
     }
 }
 
-static bool copy_arrays(gts_guard *guard)
-{
-    for (size_t i = 0; i < guard->region_count; ++i) {
-        if (!place(&guard->regions[i], guard->at_end))
-            return false;
-    }
-    copy_to(guard);
-    return true;
-}
-
-/* Copies the workspaces back. */
-static void copy_workspaces_back(const gts_program *self, const gts_guard *guard)
-{
-    for (uint32_t i = 0; i < self->stub->workspace_count; ++i) {
-        const gts_region *const region = &guard->workspaces[i];
-        if (region->pages != NULL)
-            (void)memcpy((void *)region->low, (void *)region->copy, region->high - region->low);
-    }
-}
-
 /* ---- Workspaces -------------------------------------------------------------------------------------------------- */
 
 int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size)
@@ -109,7 +84,7 @@ int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size)
     gts_pages_release(region->pages); /* the handle was initialised again */
     const uintptr_t low = region->low;
     *region = (gts_region){.low = low, .high = low + size, .align = WORKSPACE_ALIGNMENT};
-    if (!place(region, guard->at_end))
+    if (!place_copy(region, guard->at_end))
         return gts_guard_refuse_memory(self);
     (void)memcpy((void *)region->copy, (void *)low, size);
     self->workspace[workspace] = (void *)region->copy;
@@ -179,9 +154,9 @@ static int call_back(gts_program *self, uint32_t leaf, const gts_callback_value 
         moved[i].data = address_at_host(guard, values[i].data);
     }
     copy_back(self, guard);
-    exchange(self, guard, false);
+    move_arrays(self, guard, false);
     const int status = guard->call_back(self, leaf, moved, arguments, results);
-    exchange(self, guard, true);
+    move_arrays(self, guard, true);
     copy_to(guard);
     free(moved);
     return status;
@@ -237,17 +212,6 @@ static bool is_at_end(const gts_program *self)
     return guarded == GTS_GUARDED_END || (guarded == GTS_GUARDED_BY_TURNS && checked->calls % 2 == 1);
 }
 
-static void release(const gts_program *self, gts_guard *guard)
-{
-    for (size_t i = 0; i < guard->region_count; ++i)
-        gts_pages_release(guard->regions[i].pages);
-    for (uint32_t i = 0; i < self->stub->workspace_count; ++i)
-        gts_pages_release(guard->workspaces[i].pages);
-    free(guard->parts);
-    free(guard->regions);
-    free(guard->workspaces);
-}
-
 /* Makes the copies. */
 static int prepare(gts_program *self, gts_guard *guard)
 {
@@ -260,7 +224,12 @@ static int prepare(gts_program *self, gts_guard *guard)
         guard->workspaces[i].low = (uintptr_t)self->workspace[i];
     find_parts(self, guard);
     find_regions(guard);
-    return copy_arrays(guard) ? 0 : gts_guard_refuse_memory(self);
+    for (size_t i = 0; i < guard->region_count; ++i) {
+        if (!place_copy(&guard->regions[i], guard->at_end))
+            return gts_guard_refuse_memory(self);
+    }
+    copy_to(guard);
+    return 0;
 }
 
 static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest)
@@ -268,12 +237,12 @@ static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest
     gts_checked_of(self)->guard = guard;
     guard->call_back = self->call_back;
     self->call_back = call_back;
-    exchange(self, guard, true);
+    move_arrays(self, guard, true);
     gts_pages_watch();
     const int status = guard_workspaces(self) == 0 ? gts_run_observed(self, rest) : -1;
     gts_pages_unwatch();
     return_workspaces(self, guard);
-    exchange(self, guard, false);
+    move_arrays(self, guard, false);
     self->call_back = guard->call_back;
     gts_checked_of(self)->guard = NULL;
     return status;
@@ -288,10 +257,18 @@ int gts_guard_run(gts_program *self, gts_observers rest)
         status = run_on_copies(self, &guard, rest);
     if (status == 0)
         status = gts_guard_report(self, &guard);
-    if (status == 0) {
+    if (status == 0)
         copy_back(self, &guard);
-        copy_workspaces_back(self, &guard);
+    for (uint32_t i = 0; i < self->stub->workspace_count; ++i) {
+        const gts_region *const region = &guard.workspaces[i];
+        if (status == 0 && region->pages != NULL)
+            memcpy((void *)region->low, (void *)region->copy, region->high - region->low);
+        gts_pages_release(region->pages);
     }
-    release(self, &guard);
+    for (size_t i = 0; i < guard.region_count; ++i)
+        gts_pages_release(guard.regions[i].pages);
+    free(guard.parts);
+    free(guard.regions);
+    free(guard.workspaces);
     return status;
 }

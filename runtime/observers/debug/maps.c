@@ -71,12 +71,11 @@ static gts_array array_of(const gts_program *self, const gts_map_output *output)
 /* Writes "[3, 7]": the index in the array, of which `index` is that in the output. */
 static void describe_index(const gts_map_output *output, const int64_t *index, char *text, size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "[");
-    for (int32_t axis = 0; axis < output->rank && used < size; ++axis)
-        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, axis == 0 ? "" : ", ",
-                                 output->axes[axis].begin + index[axis] * output->axes[axis].step);
-    if (used < size)
-        (void)snprintf(text + used, size - used, "]");
+    *text = '\0';
+    for (int32_t axis = 0; axis < output->rank; ++axis)
+        gts_append(text, size, "%s%" PRId64, axis == 0 ? "[" : ", ",
+                   output->axes[axis].begin + index[axis] * output->axes[axis].step);
+    gts_append(text, size, output->rank == 0 ? "[]" : "]");
 }
 
 static int check_rule(gts_program *self, gts_checked *checked, const gts_map_output *output, const gts_array *array,

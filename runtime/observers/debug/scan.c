@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/element.h"
+#include "base/json.h"
 #include "base/strided.h"
 #include "base/wide.h"
 #include "gtstub/arrays.h"
@@ -133,22 +134,17 @@ static bool is_rounded(double limit)
     return fabs(limit) >= 0x1p53 && fabs(limit) <= BEYOND_INTEGERS;
 }
 
-/* Whether bounds refuse no element of a type, whatever its value. */
-static bool refuse_nothing(bool is_float, gts_bounds bounds)
-{
-    const double most = is_float ? INFINITY : BEYOND_INTEGERS;
-    return !bounds.refuses_nan && bounds.low <= -most && bounds.high >= most;
-}
-
 bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
 {
     const bool is_float = array->dtype >= GTS_FLOAT32;
+    const double most = is_float ? INFINITY : BEYOND_INTEGERS; /* that an element can be */
     bounds.refuses_nan = bounds.refuses_nan && is_float;
     gts_places found;
     if (!is_float && gts_dtype_size(array->dtype) == sizeof(int64_t) &&
         (is_rounded(bounds.low) || is_rounded(bounds.high)))
         return !gts_is_empty(array); /* the second look decides */
-    if (refuse_nothing(is_float, bounds) || !gts_find_places(array, &found))
+    const bool refuses_nothing = !bounds.refuses_nan && bounds.low <= -most && bounds.high >= most;
+    if (refuses_nothing || !gts_find_places(array, &found))
         return false;
     gts_axes *const axes = &found.axes;
     gts_join_axes(axes);
@@ -241,19 +237,13 @@ bool gts_scan_offset(const gts_array *array, const int64_t *index, int64_t *offs
 static void float_text(gts_dtype dtype, double value, char *text, size_t size)
 {
     const bool is_wide = dtype == GTS_FLOAT64; /* float16 has the digits of float32 */
-    const int most = is_wide ? 17 : 9;
-    if (!isfinite(value)) {
-        (void)snprintf(text, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-        return;
-    }
-    for (int digits = is_wide ? 15 : 6; digits <= most; ++digits) {
-        (void)snprintf(text, size, "%.*g", digits, value);
+    int digits = is_wide ? 15 : 6;
+    for (; digits < (is_wide ? 17 : 9); ++digits) {
+        snprintf(text, size, "%.*g", digits, value);
         if (is_wide ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value)
             break;
     }
-    char *const comma = strchr(text, ','); /* the decimal point of some locales */
-    if (comma != NULL)
-        *comma = '.';
+    gts_float_text(value, digits, text, size);
 }
 
 /* As Python writes it: "(1-2j)". */

@@ -13,12 +13,11 @@ typedef struct gts_bounds {
 
 /* The elements of an array that are out of bounds. */
 typedef struct gts_finding {
-    uint64_t count;     /* number of these elements; if it is 0, the members below mean nothing */
-    uint64_t old_count; /* those of them whose element of `before` is out of bounds, too */
-    uint64_t total;     /* number of all elements */
-    int64_t
-        index[GTS_MAX_RANK]; /* of the first element, in the index space of the array; that of a new one comes first */
-    const void *element;     /* at this index */
+    uint64_t count;              /* number of these elements; if it is 0, the members below mean nothing */
+    uint64_t old_count;          /* those of them whose element of `before` is out of bounds, too */
+    uint64_t total;              /* number of all elements */
+    int64_t index[GTS_MAX_RANK]; /* of the first of them that was in bounds before the call, or else of the first */
+    const void *element;         /* at this index, which is one of the array's index space */
 } gts_finding;
 
 /* Whether an element may be out of bounds: gts_scan_find() decides. Reads the array at most once. */

@@ -234,23 +234,18 @@ static int read_items(reader *self, const char *text)
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */
 
-/* An upper limit for the number of items: an item "fv3" stands for those of the preset. */
 static size_t count_items(const char *text)
 {
-    size_t count = 1, presets = 0, of_preset = 1;
-    for (const char *c = text; *c != '\0'; ++c)
-        count += *c == ';';
-    for (const char *place = strstr(text, "fv3"); place != NULL; place = strstr(place + 1, "fv3"))
-        ++presets;
-    for (const char *c = FV3; *c != '\0'; ++c)
-        of_preset += *c == ';';
-    return count + presets * of_preset;
+    size_t count = 1;
+    for (; *text != '\0'; ++text)
+        count += *text == ';';
+    return count;
 }
 
 gts_checks *gts_checks_read(const char *text)
 {
     gts_checks *const self = gts_new(1, sizeof *self);
-    const size_t items = count_items(text);
+    const size_t items = count_items(text) * count_items(FV3); /* at most: each may be the preset */
     /* Each item is kept twice, as a whole and cut into its parts, and each part ends with a 0. */
     self->text = gts_new(2, strlen(text) + items * (sizeof FV3 + 1));
     self->rules = gts_new(items, sizeof *self->rules);

@@ -81,11 +81,6 @@ static void read_environment(void)
         begin();
 }
 
-static bool is_wanted(const char *name)
-{
-    return recorder.wanted == NULL || gts_has_name(recorder.wanted, name);
-}
-
 /* A name that no other program of the recording has. */
 static char *new_id(const char *name)
 {
@@ -118,7 +113,7 @@ static void load(gts_program *self, void *library)
     (void)pthread_mutex_lock(&lock);
     if (recorder.is_on && recorder.wanted != NULL)
         gts_archive_note_program(stub->name);
-    const bool is_recorded = recorder.is_on && is_wanted(stub->name);
+    const bool is_recorded = recorder.is_on && (recorder.wanted == NULL || gts_has_name(recorder.wanted, stub->name));
     *(gts_recorder_program **)gts_observed(self, gts_recorder_place) = is_recorded ? find_or_make(stub) : NULL;
     (void)pthread_mutex_unlock(&lock);
 }

@@ -11,8 +11,8 @@ typedef struct gts_recorder_program {
     const gts_stub *stub; /* never unmapped */
     char *id;             /* its name in the recording; the second program of the same name is <name>-2 */
     bool is_announced;    /* the index has it */
-    bool has_ended;       /* no more of its calls are recorded, which was said */
-    bool was_captured;    /* it was said that captured calls are not recorded */
+    bool has_ended;       /* its recording has stopped, and the user was told */
+    bool was_captured;    /* the user was told that captured calls are not recorded */
     uint64_t calls;       /* number of calls that have begun */
     gts_store *stores;
 } gts_recorder_program;

@@ -5,7 +5,7 @@
 #include "base/new.h"
 #include "observers/times/times.h"
 
-/* Beyond so many different names, all others are one. */
+/* After this many names, further ones share OTHERS, so that memory stays bounded. */
 #define MOST 65536
 #define OTHERS "(other names)"
 

@@ -38,13 +38,11 @@ GTS_LOCK(lock)
 
 /* ---- Times ----------------------------------------------------------------------------------------------------- */
 
-/* Allocates times of a program or a step without calls; NULL when memory runs out. */
+/* Makes times of a program or a step without calls. */
 static gts_times *new_times(const gts_stub *stub, const gts_step *step)
 {
     const size_t count = step == NULL ? GTS_PROGRAM_ROWS : step->count;
-    gts_times *const times = calloc(1, sizeof *times + count * sizeof *times->row);
-    if (times == NULL)
-        return NULL;
+    gts_times *const times = gts_new(1, sizeof *times + count * sizeof *times->row);
     times->stub = stub;
     times->name = step == NULL ? stub->name : gts_trace_name(step->name);
     times->count = count;
@@ -70,9 +68,8 @@ static bool is_free_for(const gts_times *times, const gts_step *step)
 }
 
 /*
- * The times of a program or a step in a profile, which may be NULL, and in those around it. A step gets the times of one
- * like it that was freed, so that a host which makes a step anew again and again needs no more memory. NULL when memory
- * runs out.
+ * The times of a program or a step in a profile and in those around it; NULL if the profile is NULL. A step gets the
+ * times of one like it that was freed, so that a host which makes a step anew again and again needs no more memory.
  */
 static gts_times *find_times(gts_profile *profile, const gts_stub *stub, const gts_step *step)
 {
@@ -88,8 +85,6 @@ static gts_times *find_times(gts_profile *profile, const gts_stub *stub, const g
         found = found->next;
     if (found == NULL) {
         found = new_times(stub, step);
-        if (found == NULL)
-            return NULL; /* nothing is timed */
         found->next = *list;
         *list = found;
     }

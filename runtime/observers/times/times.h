@@ -188,7 +188,7 @@ static inline bool gts_trace_is_named(uint32_t track)
     return track >= GTS_FIRST_NAMED;
 }
 
-/* The track of a name, and the other way round. */
+/* Map a name to its track, and a track to its name. */
 uint32_t gts_trace_track(const char *name);
 const char *gts_trace_track_name(uint32_t track);
 
