@@ -17,20 +17,15 @@ bool gts_same_array(const gts_array *a, const gts_array *b)
 static void swap_arrays(gts_program *self)
 {
     const gts_stub *const stub = self->stub;
-    const gts_arrays last = {
-        .slots = self->slots,
-        .args = self->args,
-        .descriptors = self->descriptors,
-        .has_new_array = self->has_new_array,
-        .knows_args = self->knows_args,
-        .knows_fortran = self->knows_fortran,
-    };
-    self->slots = self->other.slots;
-    self->args = self->other.args;
-    self->descriptors = self->other.descriptors;
-    self->has_new_array = self->other.has_new_array;
-    self->knows_args = self->other.knows_args;
-    self->knows_fortran = self->other.knows_fortran;
+    gts_arrays last;
+#define SWAP(member) last.member = self->member, self->member = self->other.member
+    SWAP(slots);
+    SWAP(args);
+    SWAP(descriptors);
+    SWAP(has_new_array);
+    SWAP(knows_args);
+    SWAP(knows_fortran);
+#undef SWAP
     self->other = last;
     self->current_index ^= 1;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {

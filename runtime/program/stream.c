@@ -53,21 +53,16 @@ bool gts_stream_is_captured(const gts_program *self)
     return cuda != NULL && gts_cuda_capture(cuda, self->runtime->gpu.stream) != 0;
 }
 
-/* Whether two addresses stand for one stream: 0 and 1 are both the default stream. */
-static bool is_same(const void *a, const void *b)
-{
-    return a == b || ((uintptr_t)a <= 1 && (uintptr_t)b <= 1);
-}
-
 int gts_stream_wait(gts_program *self, void *stream)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
-    if (gpu->cuda == NULL || is_same(stream, gpu->stream) || gts_stream_is_captured(self) ||
-        gts_cuda_capture(gpu->cuda, stream) != 0)
+    const bool is_default = (uintptr_t)stream <= 1; /* 0 and 1 are both the default stream */
+    if (gpu->cuda == NULL || stream == gpu->stream || (is_default && (uintptr_t)gpu->stream <= 1) ||
+        gts_stream_is_captured(self) || gts_cuda_capture(gpu->cuda, stream) != 0)
         return 0;
     if (gts_gpu_check_current(self) != 0)
         return -1;
-    const int error = gts_cuda_order(gpu->cuda, (uintptr_t)stream <= 1 ? NULL : stream, gpu->stream);
+    const int error = gts_cuda_order(gpu->cuda, is_default ? NULL : stream, gpu->stream);
     if (error == 0)
         return 0;
     return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot wait for the stream 0x%" PRIxPTR " of an array: %s.",

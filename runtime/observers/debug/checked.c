@@ -2,6 +2,7 @@
 #include "observers/debug/checked.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/new.h"
 
@@ -53,16 +54,22 @@ static bool select_program(gts_checks *checks, const char *name)
     return is_selected;
 }
 
-bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_rule *rule)
+int gts_checked_refuse(gts_program *self, gts_checked *checked, const char *array, const gts_rule *rule,
+                       const gts_error *error)
 {
+    if (!checked->checks->warns) {
+        self->error = *error;
+        return -1;
+    }
     for (const gts_warned *each = checked->warned; each != NULL; each = each->next) {
         if (each->rule == rule && strcmp(each->array, array) == 0)
-            return true;
+            return 0;
     }
+    fprintf(stderr, "%s\n", error->message);
     gts_warned *const made = gts_new(1, sizeof *made);
     *made = (gts_warned){checked->warned, array, rule};
     checked->warned = made;
-    return false;
+    return 0;
 }
 
 static void free_checked(gts_checked *checked)

@@ -110,9 +110,11 @@ int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, 
                        const char *what, bool is_for_new);
 
 /*
- * Whether this check has already warned about the array of this name. Remembers that it has. `rule` is NULL for 'bounds'.
+ * Fails with an error about an array, or prints it if the checks only warn: once for each name of an array and each
+ * rule, which is NULL for 'bounds'.
  */
-bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_rule *rule);
+int gts_checked_refuse(gts_program *self, gts_checked *checked, const char *array, const gts_rule *rule,
+                       const gts_error *error);
 
 /* ---- guard.c --------------------------------------------------------------------------------------------------- */
 

@@ -96,13 +96,7 @@ static int check_rule(gts_program *self, gts_checked *checked, const gts_map_out
         &error, GTS_RUNTIME_ERROR,
         "Array '%s' of program '%s' is %s at %s after %s; check '%s' refuses %" PRIu64 " of %" PRIu64 " elements.",
         output->array, self->stub->name, value, place, output->map, rule->fields.item, finding.count, finding.total);
-    if (!checked->checks->warns) {
-        self->error = error;
-        return -1;
-    }
-    if (!gts_checked_has_warned(checked, output->array, rule))
-        (void)fprintf(stderr, "%s\n", error.message);
-    return 0;
+    return gts_checked_refuse(self, checked, output->array, rule, &error);
 }
 
 static int check_transient(gts_program *self, gts_checked *checked, const gts_map_output *output)

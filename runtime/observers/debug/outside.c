@@ -167,10 +167,10 @@ static void describe_distance(const finding *found, size_t size, const char *uni
         (void)snprintf(text, text_size, "%" PRIu64 " %s%s", first, unit, first == 1 ? "" : "s");
 }
 
-static void describe(const gts_program *self, const gts_guard *guard, const finding *found, const char *what,
-                     gts_error *error)
+/* `part` is the array that was found, or NULL. */
+static void describe(const gts_program *self, const gts_guard *guard, const gts_part *part, const finding *found,
+                     const char *what, gts_error *error)
 {
-    const gts_part *const part = find_part(self, guard, found);
     const char *const place = found->is_between ? "after its first one, where it has none,"
                               : found->is_after ? "after its end"
                                                 : "before its start";
@@ -198,19 +198,13 @@ static void describe(const gts_program *self, const gts_guard *guard, const find
 /* Prints what was found for the checks that warn, and fails for others. */
 static int report_finding(gts_program *self, const gts_guard *guard, const finding *found, const char *what)
 {
-    gts_error error;
-    describe(self, guard, found, what, &error);
     const gts_part *const part = find_part(self, guard, found);
+    gts_error error;
+    describe(self, guard, part, found, what, &error);
     const char *const name = part == NULL ? "" : self->stub->leaves[part->leaf].path;
     for (gts_checked *checked = gts_checked_of(self)->checked; checked != NULL; checked = checked->next) {
-        if (!checked->is_running || checked->checks->guarded == GTS_NOT_GUARDED)
-            continue;
-        if (!checked->checks->warns) {
-            self->error = error;
-            return -1;
-        }
-        if (!gts_checked_has_warned(checked, name, NULL))
-            (void)fprintf(stderr, "%s\n", error.message);
+        if (checked->is_running && checked->checks->guarded != GTS_NOT_GUARDED)
+            GTS_TRY(gts_checked_refuse(self, checked, name, NULL, &error));
     }
     return 0;
 }

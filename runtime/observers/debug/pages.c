@@ -125,7 +125,7 @@ void gts_pages_unwatch(void)
 static gts_pages *take_pages(size_t most)
 {
     gts_pages *pages = all;
-    while (pages != NULL && (pages->is_taken || pages->most != most))
+    while (pages != NULL && (pages->end != 0 || pages->most != most))
         pages = pages->next;
     if (pages != NULL)
         return pages;
@@ -144,7 +144,6 @@ gts_pages *gts_pages_reserve(size_t size, size_t most)
         return NULL;
     (void)pthread_mutex_lock(&lock);
     gts_pages *const self = take_pages(most);
-    self->is_taken = true;
     self->count = 0;
     self->begin = (uintptr_t)memory; /* while `end` is 0 */
     self->end = (uintptr_t)memory + size;
@@ -159,7 +158,6 @@ void gts_pages_release(gts_pages *self)
     (void)pthread_mutex_lock(&lock);
     const uintptr_t begin = self->begin, end = self->end;
     self->end = 0; /* no address is below it */
-    self->is_taken = false;
     (void)munmap((void *)begin, end - begin);
     (void)pthread_mutex_unlock(&lock);
 }

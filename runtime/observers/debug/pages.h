@@ -25,7 +25,6 @@ typedef struct gts_pages {
     _Atomic size_t count;         /* accesses; those after the first `most` are not in `noted` */
     size_t most;                  /* length of `noted` */
     gts_access *noted;            /* [most] */
-    bool is_taken;                /* it was not released */
     struct gts_pages *next;       /* in the list of all */
 } gts_pages;
 
