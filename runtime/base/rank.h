@@ -5,8 +5,8 @@
 long gts_rank(void);
 
 /*
- * Returns the absolute path of a file that this process writes when it ends, when its directory may be another one; NULL
- * with errno if that fails, or if the path is NULL or empty. The process id takes the place of "%p". Without "%p", ranks of a parallel run add their
- * numbers: "report-3.json". To be freed with free().
+ * Returns the absolute path of a file that this process writes when it ends, when its directory may be another one. The
+ * process id takes the place of "%p". Without "%p", ranks of a parallel run add their numbers: "report-3.json". To be
+ * freed with free(). NULL with errno if that fails, or if `path` is NULL or empty.
  */
 char *gts_own_path(const char *path);

@@ -89,9 +89,9 @@ static void add_axis(gts_axes *self, int64_t shape, int64_t stride)
     self->strides[place] = stride;
 }
 
-bool gts_find_places(const gts_array *array, gts_places *found)
+bool gts_find_elements(const gts_array *array, gts_elements *found)
 {
-    *found = (gts_places){.size = (int64_t)gts_dtype_size(array->dtype)};
+    *found = (gts_elements){.size = (int64_t)gts_dtype_size(array->dtype)};
     if (array->rank > GTS_MAX_RANK) /* then it has no sizes */
         return false;
     int64_t lowest = 0;
@@ -123,7 +123,7 @@ void gts_join_axes(gts_axes *self)
  * Finds the indices of the element at an address; false if there is none. The axes are visited from the longest stride
  * to the shortest, and each contributes as many strides as fit: no two elements of a field share memory.
  */
-static bool find_indices(const gts_places *self, uintptr_t address, int64_t indices[])
+static bool find_indices(const gts_elements *self, uintptr_t address, int64_t indices[])
 {
     if (address < self->first || (address - self->first) % (uintptr_t)self->size != 0)
         return false;
@@ -139,17 +139,17 @@ static bool find_indices(const gts_places *self, uintptr_t address, int64_t indi
 
 bool gts_has_element(const gts_array *array, const void *data)
 {
-    gts_places found;
+    gts_elements found;
     int64_t indices[GTS_MAX_RANK];
-    return gts_find_places(array, &found) && find_indices(&found, (uintptr_t)data, indices);
+    return gts_find_elements(array, &found) && find_indices(&found, (uintptr_t)data, indices);
 }
 
 /* The indices of the elements move by the same numbers along an axis of the section, so that its corners decide. */
 bool gts_is_section(const gts_array *section, const gts_array *of)
 {
-    gts_places part, whole;
+    gts_elements part, whole;
     int64_t first[GTS_MAX_RANK], next[GTS_MAX_RANK], low[GTS_MAX_RANK], high[GTS_MAX_RANK];
-    if (!gts_find_places(section, &part) || !gts_find_places(of, &whole) || part.size != whole.size)
+    if (!gts_find_elements(section, &part) || !gts_find_elements(of, &whole) || part.size != whole.size)
         return false;
     gts_join_axes(&whole.axes);
     if (!find_indices(&whole, part.first, first))
@@ -199,7 +199,7 @@ static bool reaches(const gts_axes *self, int32_t axis, int64_t distance, int32_
 }
 
 /* Whether each of two arrays begins before the other one ends. */
-static bool begin_before_ends(const gts_places *a, const gts_places *b)
+static bool begin_before_ends(const gts_elements *a, const gts_elements *b)
 {
     const int64_t distance = (int64_t)(b->first - a->first);
     return distance < (reach(&a->axes, 0) + 1) * a->size && -distance < (reach(&b->axes, 0) + 1) * b->size;
@@ -207,15 +207,15 @@ static bool begin_before_ends(const gts_places *a, const gts_places *b)
 
 bool gts_meet(const gts_array *a, const gts_array *b)
 {
-    gts_places one, other;
-    return gts_find_places(a, &one) && gts_find_places(b, &other) && begin_before_ends(&one, &other);
+    gts_elements one, other;
+    return gts_find_elements(a, &one) && gts_find_elements(b, &other) && begin_before_ends(&one, &other);
 }
 
 /* They share an element if the differences of the indices of both, from the last one of `b` on, contain the distance. */
 bool gts_overlap(const gts_array *a, const gts_array *b)
 {
-    gts_places one, other;
-    if (!gts_find_places(a, &one) || !gts_find_places(b, &other) || !begin_before_ends(&one, &other))
+    gts_elements one, other;
+    if (!gts_find_elements(a, &one) || !gts_find_elements(b, &other) || !begin_before_ends(&one, &other))
         return false;
     const int64_t distance = (int64_t)(other.first - one.first);
     if (one.size != other.size || distance % one.size != 0)

@@ -26,14 +26,14 @@ typedef struct gts_axes {
 } gts_axes;
 
 /* The elements of an array, counted from the one at the lowest address. */
-typedef struct gts_places {
+typedef struct gts_elements {
     gts_axes axes;
     uintptr_t first; /* address */
     int64_t size;    /* of an element in bytes */
-} gts_places;
+} gts_elements;
 
 /* Finds where the elements of an array are; false if it has none. */
-bool gts_find_places(const gts_array *array, gts_places *found);
+bool gts_find_elements(const gts_array *array, gts_elements *found);
 
 /* Joins axes that continue each other, as those of a contiguous array do. */
 void gts_join_axes(gts_axes *self);

@@ -16,9 +16,9 @@ void gts_observe(gts_observers observers)
 {
     gts_observing = observers;
     for (; *observers != NULL; ++observers) {
-        if ((*observers)->place == NULL)
+        if ((*observers)->offset == NULL)
             continue;
-        *(*observers)->place = gts_observed_size;
+        *(*observers)->offset = gts_observed_size;
         gts_observed_size += ((*observers)->size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
     }
 }

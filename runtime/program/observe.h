@@ -17,8 +17,8 @@ typedef const gts_observer *const *gts_observers;
  * entered slowly.
  */
 struct gts_observer {
-    /* The size of its data about a program, which is zeroed first. gts_observe() sets *place; NULL if it has none. */
-    size_t size, *place;
+    /* The size of its data about a program, which is zeroed first. gts_observe() sets *offset; NULL if it has none. */
+    size_t size, *offset;
 
     /* Begins what the environment asks for. Called once, when the first program is loaded. */
     void (*read_environment)(void);
@@ -65,10 +65,10 @@ extern size_t gts_observed_size __attribute__((visibility("hidden")));
 /* Passes a time that ends now to the observers. `kind` is never freed; `name` is copied. */
 GTS_COLD void gts_observe_span(const char *kind, const char *name, uint64_t begin);
 
-/* The data of the observer with a place about a program. */
-static inline void *gts_observed(const gts_program *self, size_t place)
+/* The data about a program of the observer with this offset. */
+static inline void *gts_observed(const gts_program *self, size_t offset)
 {
-    return self->runtime->observed + place;
+    return self->runtime->observed + offset;
 }
 
 /* Calls a function of all observers. */

@@ -35,13 +35,13 @@ static void run(const char *what, int64_t count, int64_t rows)
                              .rank = 2,
                              .shape = {columns, rows},
                              .strides = {1, rows == 1 ? columns : columns + 8}};
-    const gts_bounds bounds = {-280, 280, true};
+    const gts_limits limits = {-280, 280, true};
     if (strcmp(what, "read") == 0)
         sink = read_once((const uint64_t *)(const void *)values, count);
     else if (strcmp(what, "copy") == 0)
         memcpy(other, values, (size_t)count * sizeof *values);
     else
-        sink = gts_scan_finds(&array, bounds);
+        sink = gts_scan_finds(&array, limits);
 }
 
 static double best(const char *what, int64_t count, int64_t rows)

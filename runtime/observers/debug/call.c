@@ -2,8 +2,8 @@
  * Checks the fields of a call before and after its SDFG.
  *
  * A field that the call only reads is checked before. One that it writes may have any value before, and is checked
- * after the call. If it has values before that are out of bounds, a copy of it tells those from the ones that the call
- * has written. A field on a GPU is copied to the host, on the stream of the program.
+ * after the call. If it has values before that are outside of the limits, a copy of it tells those from the ones that
+ * the call has written. A field on a GPU is copied to the host, on the stream of the program.
  */
 #define _GNU_SOURCE
 #include "observers/debug/checked.h"
@@ -39,7 +39,7 @@ static int check_fields(gts_program *self, gts_checked *checked, bool is_after)
         const int status = gts_checked_array(self, checked, i, &array);
         if (status < 0)
             return -1;
-        if (status > 0 || !gts_scan_finds(&array, field->bounds))
+        if (status > 0 || !gts_scan_finds(&array, field->limits))
             continue;
         if (!is_after && contract->written)
             GTS_TRY(keep_before(self, field, contract, &array));
@@ -175,7 +175,7 @@ static int run(gts_program *self, gts_observers rest)
 
 const gts_observer gts_checks_observer = {
     .size = sizeof(gts_checked_program),
-    .place = &gts_checked_place,
+    .offset = &gts_checked_offset,
     .read_environment = gts_checks_read_environment,
     .load = gts_maps_find,
     .enter = enter_checked,

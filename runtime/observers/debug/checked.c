@@ -6,24 +6,24 @@
 
 #include "base/new.h"
 
-size_t gts_checked_place;
+size_t gts_checked_offset;
 
-void gts_checked_join_bounds(gts_checked *checked, uint32_t index)
+void gts_checked_join_limits(gts_checked *checked, uint32_t index)
 {
     gts_checked_field *const field = &checked->fields[index];
     const bool *const applies = gts_checked_rules(checked, index);
     field->is_checked = false;
-    field->bounds = GTS_NO_BOUNDS;
+    field->limits = GTS_NO_LIMITS;
     for (uint32_t i = 0; i < checked->checks->rule_count; ++i) {
-        const gts_bounds *const bounds = &checked->checks->rules[i].bounds;
+        const gts_limits *const limits = &checked->checks->rules[i].limits;
         if (!applies[i])
             continue;
         field->is_checked = true;
-        if (bounds->low > field->bounds.low)
-            field->bounds.low = bounds->low;
-        if (bounds->high < field->bounds.high)
-            field->bounds.high = bounds->high;
-        field->bounds.refuses_nan |= bounds->refuses_nan;
+        if (limits->low > field->limits.low)
+            field->limits.low = limits->low;
+        if (limits->high < field->limits.high)
+            field->limits.high = limits->high;
+        field->limits.refuses_nan |= limits->refuses_nan;
     }
 }
 
@@ -39,7 +39,7 @@ static void select_field(gts_checked *checked, uint32_t index, const gts_contrac
         if (checks->traces[i].rank == contract->rank)
             (void)gts_pattern_selects(&checks->traces[i].fields, contract->path);
     }
-    gts_checked_join_bounds(checked, index);
+    gts_checked_join_limits(checked, index);
 }
 
 /* All patterns are compared, so that each knows whether it has selected a program. */

@@ -9,8 +9,8 @@
 typedef struct gts_checked_field {
     bool is_checked;   /* some rule applies */
     bool lacks_index;  /* it was said that it does not have the index of a trace */
-    gts_bounds bounds; /* of all rules that apply */
-    void *before;      /* a packed copy from before the call; NULL if its elements were in bounds */
+    gts_limits limits; /* of all rules that apply */
+    void *before;      /* a packed copy from before the call; NULL if its elements were within the limits */
 } gts_checked_field;
 
 /* An array of the SDFG or an argument, and a check that refused it, after which the check does not apply to it any more. */
@@ -31,7 +31,7 @@ typedef struct gts_checked {
     bool was_elsewhere;         /* it was said that an argument on a GPU cannot be copied */
     bool synchronized;          /* gpu.synchronizes, as it was before the call */
     uint64_t calls;             /* number of calls that have begun */
-    gts_warned *warned;         /* of arrays that only the SDFG has */
+    gts_warned *warned;         /* of arrays, by their names */
     gts_buffer copy;            /* of a field on a GPU */
     gts_checked_field fields[]; /* [leaf_count] */
 } gts_checked;
@@ -53,11 +53,11 @@ typedef struct gts_checked_program {
 extern gts_checks *_Atomic gts_checks_running __attribute__((visibility("hidden")));
 
 extern const gts_observer gts_checks_observer;
-extern size_t gts_checked_place __attribute__((visibility("hidden")));
+extern size_t gts_checked_offset __attribute__((visibility("hidden")));
 
 static inline gts_checked_program *gts_checked_of(const gts_program *self)
 {
-    return gts_observed(self, gts_checked_place);
+    return gts_observed(self, gts_checked_offset);
 }
 
 /* Whether an argument is one that is checked or traced. */
@@ -78,8 +78,8 @@ gts_checked *gts_checked_find(gts_program *self, gts_checks *checks);
 /* Whether `checks` check the program, or have not met it yet. */
 bool gts_checked_may_select(const gts_program *self, const gts_checks *checks);
 
-/* Joins the bounds of the rules that apply to an argument, when these have changed. */
-void gts_checked_join_bounds(gts_checked *checked, uint32_t index);
+/* Joins the limits of the rules that apply to an argument, when these have changed. */
+void gts_checked_join_limits(gts_checked *checked, uint32_t index);
 
 /* Frees what `checks` know of a program. */
 void gts_checked_forget(gts_program *self, const gts_checks *checks);

@@ -139,7 +139,7 @@ int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, 
         bool *const applies = &gts_checked_rules(checked, index)[i];
         if (!*applies)
             continue;
-        const gts_finding finding = gts_scan_find(array, rule->bounds, checked->fields[index].before);
+        const gts_finding finding = gts_scan_find(array, rule->limits, checked->fields[index].before);
         if (finding.count == 0 || (is_for_new && finding.count == finding.old_count))
             continue;
         gts_error error;
@@ -147,6 +147,6 @@ int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, 
         GTS_TRY(gts_checked_refuse(self, checked, self->stub->leaves[index].path, rule, &error));
         *applies = false;
     }
-    gts_checked_join_bounds(checked, index);
+    gts_checked_join_limits(checked, index);
     return 0;
 }

@@ -48,7 +48,7 @@ static int check_argument(gts_program *self, gts_checked *checked, uint32_t inde
     const int status = gts_checked_array(self, checked, index, &array);
     if (status != 0)
         return status < 0 ? -1 : 0;
-    if (!gts_scan_finds(&array, checked->fields[index].bounds))
+    if (!gts_scan_finds(&array, checked->fields[index].limits))
         return 0;
     return gts_checked_report(self, checked, index, &array, map, true);
 }
@@ -83,9 +83,9 @@ static int check_rule(gts_program *self, gts_checked *checked, const gts_map_out
 {
     if (rule->fields.pattern != NULL && !gts_pattern_selects(&rule->fields, output->array))
         return 0;
-    if (!gts_scan_finds(array, rule->bounds))
+    if (!gts_scan_finds(array, rule->limits))
         return 0;
-    const gts_finding finding = gts_scan_find(array, rule->bounds, NULL);
+    const gts_finding finding = gts_scan_find(array, rule->limits, NULL);
     if (finding.count == 0)
         return 0;
     gts_error error;

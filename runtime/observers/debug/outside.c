@@ -9,14 +9,14 @@
 #include "observers/debug/guard.h"
 
 /* What was found around one region. */
-typedef struct finding {
+typedef struct stray {
     const gts_region *region;
     const char *verb;          /* "read" */
     uintptr_t first, farthest; /* addresses */
     bool is_after, is_between;
     bool was_written;
     uint64_t order; /* of the access that was first */
-} finding;
+} stray;
 
 int gts_guard_refuse_memory(gts_program *self)
 {
@@ -42,7 +42,7 @@ static const gts_region *region_at(const gts_guard *guard, size_t index)
 /* ---- What was accessed ------------------------------------------------------------------------------------------- */
 
 /* Finds the first access to a page around a copy, and the farthest one on the same side. */
-static bool find_access(const gts_region *region, finding *found)
+static bool find_access(const gts_region *region, stray *found)
 {
     const gts_pages *const pages = region->pages;
     const size_t count = gts_pages_count(pages);
@@ -51,7 +51,7 @@ static bool find_access(const gts_region *region, finding *found)
     const gts_access *first = pages->noted;
     for (size_t i = 1; i < count && i < pages->most; ++i)
         first = pages->noted[i].order < first->order ? &pages->noted[i] : first;
-    *found = (finding){.region = region, .first = first->address, .farthest = first->address, .order = first->order};
+    *found = (stray){.region = region, .first = first->address, .farthest = first->address, .order = first->order};
     found->is_after = first->address >= region->end;
     found->was_written = first->kind == GTS_WRITTEN;
     found->verb = first->kind == GTS_ACCESSED ? "accessed" : first->kind == GTS_READ ? "read" : "written";
@@ -97,7 +97,7 @@ static uintptr_t find_byte_between(const gts_guard *guard, const gts_region *reg
 }
 
 /* Finds a byte that was written but belongs to no element. Returns 0 if there is none, and -1 if memory runs out. */
-static int find_write(const gts_guard *guard, const gts_region *region, finding *found)
+static int find_write(const gts_guard *guard, const gts_region *region, stray *found)
 {
     const uintptr_t end = region->copy + (region->high - region->low);
     uintptr_t address;
@@ -113,15 +113,15 @@ static int find_write(const gts_guard *guard, const gts_region *region, finding 
     }
     if (address >= region->end)
         return 0;
-    *found = (finding){.region = region, .verb = "written", .first = address, .farthest = address, .order = UINT64_MAX};
+    *found = (stray){.region = region, .verb = "written", .first = address, .farthest = address, .order = UINT64_MAX};
     found->is_after = address >= end;
     found->is_between = address >= region->copy && !found->is_after;
     found->was_written = true;
     return 1;
 }
 
-/* Whether an array has the memory, or is at the end, that a finding is about. */
-static bool is_there(const gts_part *part, const finding *found)
+/* Whether an array has the memory, or is at the end, that a stray access is about. */
+static bool is_there(const gts_part *part, const stray *found)
 {
     const gts_region *const region = found->region;
     const uintptr_t address = found->first - region->copy + region->low;
@@ -130,8 +130,8 @@ static bool is_there(const gts_part *part, const finding *found)
     return found->is_after ? part->memory.high == region->high : part->memory.low == region->low;
 }
 
-/* The array of a region that a finding is about; NULL for a workspace. Of several, it is one that is accessed so. */
-static const gts_part *find_part(const gts_program *self, const gts_guard *guard, const finding *found)
+/* The array of a region that a stray access is about; NULL for a workspace. Of several, it is one that is accessed so. */
+static const gts_part *find_part(const gts_program *self, const gts_guard *guard, const stray *found)
 {
     const gts_part *best = NULL;
     int best_rank = -1;
@@ -148,7 +148,7 @@ static const gts_part *find_part(const gts_program *self, const gts_guard *guard
 }
 
 /* The distance of an address from the elements of a copy, counted in elements of `size` bytes. */
-static uint64_t distance(const finding *found, uintptr_t address, size_t size)
+static uint64_t distance(const stray *found, uintptr_t address, size_t size)
 {
     const gts_region *const region = found->region;
     if (found->is_between)
@@ -158,7 +158,7 @@ static uint64_t distance(const finding *found, uintptr_t address, size_t size)
 }
 
 /* Writes "1 element", "3 to 900 bytes". */
-static void describe_distance(const finding *found, size_t size, const char *unit, char *text, size_t text_size)
+static void describe_distance(const stray *found, size_t size, const char *unit, char *text, size_t text_size)
 {
     const uint64_t first = distance(found, found->first, size), last = distance(found, found->farthest, size);
     if (last > first)
@@ -168,7 +168,7 @@ static void describe_distance(const finding *found, size_t size, const char *uni
 }
 
 /* `part` is the array that was found, or NULL. */
-static void describe(const gts_program *self, const gts_guard *guard, const gts_part *part, const finding *found,
+static void describe(const gts_program *self, const gts_guard *guard, const gts_part *part, const stray *found,
                      const char *what, gts_error *error)
 {
     const char *const place = found->is_between ? "after its first one, where it has none,"
@@ -196,7 +196,7 @@ static void describe(const gts_program *self, const gts_guard *guard, const gts_
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
 /* Prints what was found for the checks that warn, and fails for others. */
-static int report_finding(gts_program *self, const gts_guard *guard, const finding *found, const char *what)
+static int report_finding(gts_program *self, const gts_guard *guard, const stray *found, const char *what)
 {
     const gts_part *const part = find_part(self, guard, found);
     gts_error error;
@@ -211,7 +211,7 @@ static int report_finding(gts_program *self, const gts_guard *guard, const findi
 
 static int compare_orders(const void *a, const void *b)
 {
-    const uint64_t first = ((const finding *)a)->order, second = ((const finding *)b)->order;
+    const uint64_t first = ((const stray *)a)->order, second = ((const stray *)b)->order;
     return (first > second) - (first < second);
 }
 
@@ -219,7 +219,7 @@ static int compare_orders(const void *a, const void *b)
 int gts_guard_report(gts_program *self, const gts_guard *guard)
 {
     const size_t count = guard->region_count + self->stub->workspace_count;
-    finding *const found = gts_new(count, sizeof *found);
+    stray *const found = gts_new(count, sizeof *found);
     size_t found_count = 0;
     int status = 0;
     for (size_t i = 0; i < count; ++i) {

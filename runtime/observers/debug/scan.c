@@ -1,5 +1,5 @@
 /*
- * Looks for values that are out of bounds.
+ * Looks for values that are outside of the limits.
  *
  * The first look reads the array once, in the order of its memory, and only answers whether there may be such a value:
  * NaN and limits are compared at the same time, as doubles, without a branch. If so, the second look counts all of them.
@@ -20,7 +20,7 @@
 /* ---- The first look -------------------------------------------------------------------------------------------- */
 
 /* Looks at `count` elements that are `stride` elements apart. */
-typedef bool look(const void *data, int64_t count, int64_t stride, gts_bounds bounds);
+typedef bool look(const void *data, int64_t count, int64_t stride, gts_limits limits);
 
 /* The bytes of a vector, and the number of vectors in one pass of a loop. */
 enum { VECTOR = 32, UNROLLED = 4 };
@@ -35,23 +35,23 @@ typedef int64_t mask __attribute__((vector_size(VECTOR)));
 #define DEFINE_LOOKS(name, type)                                                                                       \
     typedef type elements_##name __attribute__((vector_size(VECTOR / sizeof(double) * sizeof(type))));                 \
                                                                                                                        \
-    static bool any_##name(const type *data, int64_t count, int64_t stride, gts_bounds bounds)                         \
+    static bool any_##name(const type *data, int64_t count, int64_t stride, gts_limits limits)                         \
     {                                                                                                                  \
         for (int64_t i = 0; i < count; ++i) {                                                                          \
             const double value = (double)data[i * stride];                                                             \
-            if (bounds.refuses_nan ? !(value >= bounds.low && value <= bounds.high)                                    \
-                                   : value < bounds.low || value > bounds.high)                                        \
+            if (limits.refuses_nan ? !(value >= limits.low && value <= limits.high)                                    \
+                                   : value < limits.low || value > limits.high)                                        \
                 return true;                                                                                           \
         }                                                                                                              \
         return false;                                                                                                  \
     }                                                                                                                  \
                                                                                                                        \
     /* Returns how many elements were looked at. */                                                                    \
-    static inline GTS_ALWAYS_INLINE int64_t look_at_vectors_##name(const type *data, int64_t count, gts_bounds bounds, \
+    static inline GTS_ALWAYS_INLINE int64_t look_at_vectors_##name(const type *data, int64_t count, gts_limits limits, \
                                                                    bool refuses_nan, bool *finds)                      \
     {                                                                                                                  \
         const int64_t step = VECTOR / (int64_t)sizeof(double);                                                         \
-        const vector lows = bounds.low + (vector){0}, highs = bounds.high + (vector){0};                               \
+        const vector lows = limits.low + (vector){0}, highs = limits.high + (vector){0};                               \
         mask inside = ~(mask){0}, outside = {0};                                                                       \
         int64_t i = 0;                                                                                                 \
         for (; i + UNROLLED * step <= count; i += UNROLLED * step) {                                                   \
@@ -70,17 +70,17 @@ typedef int64_t mask __attribute__((vector_size(VECTOR)));
         return i;                                                                                                      \
     }                                                                                                                  \
                                                                                                                        \
-    GTS_WIDE static bool consecutive_##name(const type *data, int64_t count, gts_bounds bounds)                        \
+    GTS_WIDE static bool consecutive_##name(const type *data, int64_t count, gts_limits limits)                        \
     {                                                                                                                  \
         bool finds;                                                                                                    \
-        const int64_t done = bounds.refuses_nan ? look_at_vectors_##name(data, count, bounds, true, &finds)            \
-                                                : look_at_vectors_##name(data, count, bounds, false, &finds);          \
-        return finds || any_##name(data + done, count - done, 1, bounds);                                              \
+        const int64_t done = limits.refuses_nan ? look_at_vectors_##name(data, count, limits, true, &finds)            \
+                                                : look_at_vectors_##name(data, count, limits, false, &finds);          \
+        return finds || any_##name(data + done, count - done, 1, limits);                                              \
     }                                                                                                                  \
                                                                                                                        \
-    static bool look_at_##name(const void *data, int64_t count, int64_t stride, gts_bounds bounds)                     \
+    static bool look_at_##name(const void *data, int64_t count, int64_t stride, gts_limits limits)                     \
     {                                                                                                                  \
-        return stride == 1 ? consecutive_##name(data, count, bounds) : any_##name(data, count, stride, bounds);        \
+        return stride == 1 ? consecutive_##name(data, count, limits) : any_##name(data, count, stride, limits);        \
     }
 
 DEFINE_LOOKS(int8, int8_t)
@@ -94,11 +94,11 @@ DEFINE_LOOKS(uint64, uint64_t)
 DEFINE_LOOKS(float32, float)
 DEFINE_LOOKS(float64, double)
 
-static bool look_at_float16(const void *data, int64_t count, int64_t stride, gts_bounds bounds)
+static bool look_at_float16(const void *data, int64_t count, int64_t stride, gts_limits limits)
 {
     for (int64_t i = 0; i < count; ++i) {
         const double value = gts_element_half((const uint16_t *)data + i * stride);
-        if (any_float64(&value, 1, 1, bounds))
+        if (any_float64(&value, 1, 1, limits))
             return true;
     }
     return false;
@@ -106,11 +106,11 @@ static bool look_at_float16(const void *data, int64_t count, int64_t stride, gts
 
 /* The parts of complex numbers are looked at as numbers of their own. */
 #define DEFINE_LOOK_AT_COMPLEX(name, part, type)                                                                       \
-    static bool look_at_##name(const void *data, int64_t count, int64_t stride, gts_bounds bounds)                     \
+    static bool look_at_##name(const void *data, int64_t count, int64_t stride, gts_limits limits)                     \
     {                                                                                                                  \
-        return stride == 1 ? look_at_##part(data, 2 * count, 1, bounds)                                                \
-                           : look_at_##part(data, count, 2 * stride, bounds) ||                                        \
-                                 look_at_##part((const type *)data + 1, count, 2 * stride, bounds);                    \
+        return stride == 1 ? look_at_##part(data, 2 * count, 1, limits)                                                \
+                           : look_at_##part(data, count, 2 * stride, limits) ||                                        \
+                                 look_at_##part((const type *)data + 1, count, 2 * stride, limits);                    \
     }
 
 DEFINE_LOOK_AT_COMPLEX(complex64, float32, float)
@@ -134,17 +134,17 @@ static bool is_rounded(double limit)
     return fabs(limit) >= 0x1p53 && fabs(limit) <= BEYOND_INTEGERS;
 }
 
-bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
+bool gts_scan_finds(const gts_array *array, gts_limits limits)
 {
     const bool is_float = array->dtype >= GTS_FLOAT32;
     const double most = is_float ? INFINITY : BEYOND_INTEGERS; /* that an element can be */
-    bounds.refuses_nan = bounds.refuses_nan && is_float;
-    gts_places found;
+    limits.refuses_nan = limits.refuses_nan && is_float;
+    gts_elements found;
     if (!is_float && gts_dtype_size(array->dtype) == sizeof(int64_t) &&
-        (is_rounded(bounds.low) || is_rounded(bounds.high)))
+        (is_rounded(limits.low) || is_rounded(limits.high)))
         return !gts_is_empty(array); /* the second look decides */
-    const bool refuses_nothing = !bounds.refuses_nan && bounds.low <= -most && bounds.high >= most;
-    if (refuses_nothing || !gts_find_places(array, &found))
+    const bool refuses_nothing = !limits.refuses_nan && limits.low <= -most && limits.high >= most;
+    if (refuses_nothing || !gts_find_elements(array, &found))
         return false;
     gts_axes *const axes = &found.axes;
     gts_join_axes(axes);
@@ -154,7 +154,7 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
     int64_t position[GTS_MAX_RANK] = {0};
     const char *place = (const char *)found.first;
     for (bool is_done = false; !is_done;) {
-        if (look(place, count, stride, bounds))
+        if (look(place, count, stride, limits))
             return true;
         is_done = true;
         for (int32_t axis = last - 1; is_done && axis >= 0; --axis) { /* to the next line */
@@ -169,27 +169,27 @@ bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
 
 /* ---- The second look ------------------------------------------------------------------------------------------- */
 
-/* Whether bounds refuse an element, or one of the parts of a complex number. */
-static bool is_outside(gts_dtype dtype, const void *element, const gts_bounds *bounds)
+/* Whether limits refuse an element, or one of the parts of a complex number. */
+static bool is_outside(gts_dtype dtype, const void *element, const gts_limits *limits)
 {
     if (gts_is_complex(dtype)) {
         const gts_dtype part = gts_part_dtype(dtype);
-        return is_outside(part, element, bounds) ||
-               is_outside(part, (const char *)element + gts_dtype_size(part), bounds);
+        return is_outside(part, element, limits) ||
+               is_outside(part, (const char *)element + gts_dtype_size(part), limits);
     }
     long double value; /* has all values of 64 bits on the processors that have such integers in models */
     if (dtype >= GTS_FLOAT32) {
         value = (long double)gts_element_float(dtype, element);
         if (isnan(value))
-            return bounds->refuses_nan;
+            return limits->refuses_nan;
     } else {
         const int64_t integer = gts_element_integer(dtype, element);
         value = dtype == GTS_UINT64 ? (long double)(uint64_t)integer : (long double)integer;
     }
-    return value < (long double)bounds->low || value > (long double)bounds->high;
+    return value < (long double)limits->low || value > (long double)limits->high;
 }
 
-gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void *before)
+gts_finding gts_scan_find(const gts_array *array, gts_limits limits, const void *before)
 {
     gts_finding finding = {.total = 1};
     const int64_t size = (int64_t)gts_dtype_size(array->dtype);
@@ -205,9 +205,9 @@ gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void 
             packed = packed * array->shape[axis] + position[axis];
         }
         const char *const element = (const char *)array->data + offset * size;
-        if (!is_outside(array->dtype, element, &bounds))
+        if (!is_outside(array->dtype, element, &limits))
             continue;
-        const bool is_old = before != NULL && is_outside(array->dtype, (const char *)before + packed * size, &bounds);
+        const bool is_old = before != NULL && is_outside(array->dtype, (const char *)before + packed * size, &limits);
         const bool is_first = finding.count == 0 || (!is_old && finding.count == finding.old_count);
         ++finding.count;
         finding.old_count += is_old;

@@ -4,27 +4,27 @@
 #include "gtstub/gtstub.h"
 
 /* The values that checks accept. NaN is outside no limit. */
-typedef struct gts_bounds {
+typedef struct gts_limits {
     double low, high; /* infinite if there is no limit */
     bool refuses_nan;
-} gts_bounds;
+} gts_limits;
 
-#define GTS_NO_BOUNDS ((gts_bounds){-INFINITY, INFINITY, false})
+#define GTS_NO_LIMITS ((gts_limits){-INFINITY, INFINITY, false})
 
-/* The elements of an array that are out of bounds. */
+/* The elements of an array that are outside of the limits. */
 typedef struct gts_finding {
     uint64_t count;              /* number of these elements; if it is 0, the members below mean nothing */
-    uint64_t old_count;          /* those of them whose element of `before` is out of bounds, too */
+    uint64_t old_count;          /* those of them whose element of `before` is outside of the limits, too */
     uint64_t total;              /* number of all elements */
-    int64_t index[GTS_MAX_RANK]; /* of the first of them that was in bounds before the call, or else of the first */
+    int64_t index[GTS_MAX_RANK]; /* of the first of them that the call has written, or else of the first */
     const void *element;         /* at this index, which is one of the array's index space */
 } gts_finding;
 
-/* Whether an element may be out of bounds: gts_scan_find() decides. Reads the array at most once. */
-bool gts_scan_finds(const gts_array *array, gts_bounds bounds);
+/* Whether an element may be outside of the limits: gts_scan_find() decides. Reads the array at most once. */
+bool gts_scan_finds(const gts_array *array, gts_limits limits);
 
-/* Finds all elements that are out of bounds, slowly. `before` is a copy from gts_pack(), or NULL. */
-gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void *before);
+/* Finds all elements that are outside of the limits, slowly. `before` is a copy from gts_pack(), or NULL. */
+gts_finding gts_scan_find(const gts_array *array, gts_limits limits, const void *before);
 
 /* The offset of an index, in elements; false if the array does not have this index. */
 bool gts_scan_offset(const gts_array *array, const int64_t *index, int64_t *offset);

@@ -94,14 +94,14 @@ static int read_limit(const char *item, const char *text, double *limit)
                          text);
 }
 
-static void add_rule(reader *self, const char *item, const char *pattern, gts_bounds bounds)
+static void add_rule(reader *self, const char *item, const char *pattern, gts_limits limits)
 {
-    self->checks->rules[self->checks->rule_count++] = (gts_rule){{pattern, item, self->is_preset, false}, bounds};
+    self->checks->rules[self->checks->rule_count++] = (gts_rule){{pattern, item, self->is_preset, false}, limits};
 }
 
 static int read_limits(reader *self, kind kind, const char *item, char *rest)
 {
-    gts_bounds bounds = GTS_NO_BOUNDS;
+    gts_limits limits = GTS_NO_LIMITS;
     char *const equals = strrchr(rest, '=');
     char *const colon = equals == NULL || kind != RANGE ? NULL : strchr(equals, ':');
     if (equals == NULL || (kind == RANGE && colon == NULL))
@@ -113,13 +113,13 @@ static int read_limits(reader *self, kind kind, const char *item, char *rest)
     if (*pattern == '\0')
         return WRONG_FORM;
     if (kind != MAX)
-        GTS_TRY(read_limit(item, trim(equals + 1), &bounds.low));
+        GTS_TRY(read_limit(item, trim(equals + 1), &limits.low));
     if (kind != MIN)
-        GTS_TRY(read_limit(item, trim((kind == MAX ? equals : colon) + 1), &bounds.high));
-    if (bounds.low > bounds.high)
+        GTS_TRY(read_limit(item, trim((kind == MAX ? equals : colon) + 1), &limits.high));
+    if (limits.low > limits.high)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "The lower limit of check '%s' is above the upper one.",
                              item);
-    add_rule(self, item, pattern, bounds);
+    add_rule(self, item, pattern, limits);
     return 0;
 }
 
@@ -183,10 +183,10 @@ static int read_rest(reader *self, kind kind, const char *item, char *rest)
         self->checks->only[self->checks->only_count++] = (gts_pattern){rest, item, self->is_preset, false};
         return 0;
     case NAN_ALONE:
-        add_rule(self, item, NULL, (gts_bounds){-INFINITY, INFINITY, true});
+        add_rule(self, item, NULL, (gts_limits){-INFINITY, INFINITY, true});
         return 0;
     case FINITE:
-        add_rule(self, item, NULL, (gts_bounds){-DBL_MAX, DBL_MAX, true});
+        add_rule(self, item, NULL, (gts_limits){-DBL_MAX, DBL_MAX, true});
         return 0;
     case PROGRESS:
         self->checks->shows_progress = true;

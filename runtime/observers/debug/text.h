@@ -14,7 +14,7 @@ typedef struct gts_pattern {
 /* A check of the values of fields. */
 typedef struct gts_rule {
     gts_pattern fields;
-    gts_bounds bounds;
+    gts_limits limits;
 } gts_rule;
 
 /* An index whose values are printed. */

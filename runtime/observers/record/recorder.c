@@ -114,7 +114,7 @@ static void load(gts_program *self, void *library)
     if (recorder.is_on && recorder.wanted != NULL)
         gts_archive_note_program(stub->name);
     const bool is_recorded = recorder.is_on && (recorder.wanted == NULL || gts_has_name(recorder.wanted, stub->name));
-    *(gts_recorder_program **)gts_observed(self, gts_recorder_place) = is_recorded ? find_or_make(stub) : NULL;
+    *(gts_recorder_program **)gts_observed(self, gts_recorder_offset) = is_recorded ? find_or_make(stub) : NULL;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -254,7 +254,7 @@ static void after_fork(void)
 
 const gts_observer gts_recorder_observer = {
     .size = sizeof(gts_recorder_program *),
-    .place = &gts_recorder_place,
+    .offset = &gts_recorder_offset,
     .read_environment = read_environment,
     .load = load,
     .enter = enter_recorded,

@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "base/new.h"
 
-size_t gts_recorder_place;
+size_t gts_recorder_offset;
 
 static gts_buffer packed; /* that a value is packed into */
 static gts_buffer copies; /* of the arrays on a GPU */

@@ -18,12 +18,12 @@ typedef struct gts_recorder_program {
 } gts_recorder_program;
 
 extern const gts_observer gts_recorder_observer;
-extern size_t gts_recorder_place __attribute__((visibility("hidden")));
+extern size_t gts_recorder_offset __attribute__((visibility("hidden")));
 
 /* The part of the recording that belongs to a program; NULL if its calls are not recorded. */
 static inline gts_recorder_program *gts_recorder_of(const gts_program *self)
 {
-    return *(gts_recorder_program **)gts_observed(self, gts_recorder_place);
+    return *(gts_recorder_program **)gts_observed(self, gts_recorder_offset);
 }
 
 /* The addresses of one argument, or of all arguments that overlap. */

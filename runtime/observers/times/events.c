@@ -7,7 +7,7 @@
 #include "observers/times/times.h"
 
 struct gts_ring gts_ring;
-bool gts_is_traced;
+bool gts_has_timeline;
 
 bool gts_events_begin(uint64_t length)
 {
@@ -23,16 +23,16 @@ bool gts_events_begin(uint64_t length)
 void gts_add_span(const char *kind, const char *name, const char *track, uint64_t begin, uint64_t end)
 {
     gts_start_observers();
-    if (!gts_is_traced)
+    if (!gts_has_timeline)
         return;
     const gts_moment now = gts_now();
     gts_events_add((gts_event){
         .ticks = now.ticks,
         .begin = begin < now.ns ? now.ns - begin : 0,
         .end = end < now.ns ? now.ns - end : 0,
-        .kind = gts_trace_name(kind),
-        .name = gts_trace_name(name),
-        .track = track == NULL ? gts_this_track() : gts_trace_track(track),
+        .kind = gts_lasting_name(kind),
+        .name = gts_lasting_name(name),
+        .track = track == NULL ? gts_this_track() : gts_named_track(track),
         .in_ns = true,
     });
 }

@@ -45,19 +45,19 @@ static const name *find_name(const char *text)
     return found;
 }
 
-const char *gts_trace_name(const char *text)
+const char *gts_lasting_name(const char *text)
 {
     const name *const found = find_name(text);
     return found == NULL ? OTHERS : found->text;
 }
 
-uint32_t gts_trace_track(const char *text)
+uint32_t gts_named_track(const char *text)
 {
     const name *const found = find_name(text);
     return GTS_FIRST_NAMED + (found == NULL ? MOST : found->number);
 }
 
-const char *gts_trace_track_name(uint32_t track)
+const char *gts_track_name(uint32_t track)
 {
     const char *text = OTHERS;
     (void)pthread_mutex_lock(&lock);

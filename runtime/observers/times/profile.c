@@ -26,7 +26,7 @@ struct gts_profile {
     unsigned int generation; /* gts_forks when the profile began */
 };
 
-size_t gts_timed_place;
+size_t gts_timed_offset;
 _Atomic uint64_t gts_innermost_profile;
 
 static gts_profile *running; /* the innermost profile; NULL when none is running */
@@ -44,13 +44,13 @@ static gts_times *new_times(const gts_stub *stub, const gts_step *step)
     const size_t count = step == NULL ? GTS_PROGRAM_ROWS : step->count;
     gts_times *const times = gts_new(1, sizeof *times + count * sizeof *times->row);
     times->stub = stub;
-    times->name = step == NULL ? stub->name : gts_trace_name(step->name);
+    times->name = step == NULL ? stub->name : gts_lasting_name(step->name);
     times->count = count;
     times->is_empty = step == NULL;
     for (size_t i = 0; i < count; ++i) {
         gts_row *const row = &times->row[i];
         row->time.min = UINT64_MAX;
-        row->name = step == NULL ? NULL : gts_trace_name(gts_step_name_at(step, i));
+        row->name = step == NULL ? NULL : gts_lasting_name(gts_step_name_at(step, i));
         row->is_program = step != NULL && step->positions[i].call != NULL;
     }
     return times;
@@ -60,10 +60,10 @@ static gts_times *new_times(const gts_stub *stub, const gts_step *step)
 static bool is_free_for(const gts_times *times, const gts_step *step)
 {
     bool is_free = times->step == 0 && times->count == step->count;
-    is_free = is_free && times->name == gts_trace_name(step->name);
+    is_free = is_free && times->name == gts_lasting_name(step->name);
     for (size_t i = 0; is_free && i < step->count; ++i)
         is_free = times->row[i].is_program == (step->positions[i].call != NULL) &&
-                  times->row[i].name == gts_trace_name(gts_step_name_at(step, i));
+                  times->row[i].name == gts_lasting_name(gts_step_name_at(step, i));
     return is_free;
 }
 

@@ -53,7 +53,7 @@ static int by_end(const void *a, const void *b)
 {
     const span *const one = a, *const two = b;
     int order = COMPARE(one->event->track, two->event->track);
-    if (order == 0 && gts_trace_is_named(one->event->track))
+    if (order == 0 && gts_is_named_track(one->event->track))
         order = COMPARE(one->end, two->end);
     return order != 0 ? order : COMPARE(one->event, two->event);
 }
@@ -113,7 +113,7 @@ static void write_track(FILE *out, uint32_t track)
 {
     char name[32];
     (void)snprintf(name, sizeof name, track == (uint32_t)getpid() ? "main thread" : "thread %" PRIu32, track);
-    write_name(out, "thread_name", track, gts_trace_is_named(track) ? gts_trace_track_name(track) : name);
+    write_name(out, "thread_name", track, gts_is_named_track(track) ? gts_track_name(track) : name);
 }
 
 /* A number of ns in the format's unit, µs. */
@@ -207,7 +207,7 @@ static bool write_events(void)
 
 static void write_timeline(void)
 {
-    if (gts_is_traced && !write_events()) /* not in a forked child */
+    if (gts_has_timeline && !write_events()) /* not in a forked child */
         (void)fprintf(stderr, "The trace cannot be written to '%s': %s.\n", path, strerror(errno));
 }
 
@@ -233,7 +233,7 @@ static uint64_t read_capacity(void)
 void gts_timeline_read_environment(void)
 {
     path = gts_own_path(getenv("GTSTUB_TRACE"));
-    gts_is_traced = path != NULL && gts_events_begin(read_capacity()) && atexit(write_timeline) == 0;
-    if (gts_is_traced)
+    gts_has_timeline = path != NULL && gts_events_begin(read_capacity()) && atexit(write_timeline) == 0;
+    if (gts_has_timeline)
         gts_add_attention(1);
 }

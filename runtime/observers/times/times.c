@@ -15,7 +15,7 @@ static void enter_timed(gts_program *self)
     gts_timed *const timed = gts_timed_of(self);
     if (GTS_UNLIKELY(timed->profile != gts_innermost_profile))
         gts_profile_find(timed, self->stub);
-    if (timed->times == NULL && !gts_is_traced)
+    if (timed->times == NULL && !gts_has_timeline)
         return;
     timed->entered = gts_ticks();
     self->has_extra_work = true;
@@ -38,7 +38,7 @@ static int run(gts_program *self, gts_observers rest)
         call.taken = gts_pool_taken(pool, &before);
     if (timed->times != NULL && status == 0)
         gts_profile_add_call(timed->times, &call);
-    if (gts_is_traced)
+    if (gts_has_timeline)
         gts_events_add((gts_event){
             .ticks = call.ended,
             .begin = call.ended - call.entered,
@@ -72,10 +72,10 @@ static char *label_of(const gts_stub *stub)
 static void load(gts_program *self, void *library)
 {
     (void)library;
-    if (!gts_is_traced)
+    if (!gts_has_timeline)
         return;
     char *const label = label_of(self->stub);
-    gts_timed_of(self)->name = gts_trace_name(label == NULL ? self->stub->name : label);
+    gts_timed_of(self)->name = gts_lasting_name(label == NULL ? self->stub->name : label);
     free(label);
 }
 
@@ -83,12 +83,12 @@ static void load(gts_program *self, void *library)
 
 static void span(const char *kind, const char *name, uint64_t begin, uint64_t end)
 {
-    if (gts_is_traced)
+    if (gts_has_timeline)
         gts_events_add((gts_event){
             .ticks = end,
             .begin = end - begin,
             .kind = kind,
-            .name = gts_trace_name(name),
+            .name = gts_lasting_name(name),
             .track = gts_this_track(),
         });
 }
@@ -112,13 +112,13 @@ static void read_environment(void)
 /* In a forked child, whose parent has the profiles and writes its own events. */
 static void forget_times(void)
 {
-    gts_is_traced = false;
+    gts_has_timeline = false;
     gts_profile_forget();
 }
 
 const gts_observer gts_times_observer = {
     .size = sizeof(gts_timed),
-    .place = &gts_timed_place,
+    .offset = &gts_timed_offset,
     .read_environment = read_environment,
     .load = load,
     .enter = enter_timed,

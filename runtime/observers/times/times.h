@@ -60,11 +60,11 @@ typedef struct gts_timed {
     const char *name; /* in the timeline, with its static arguments */
 } gts_timed;
 
-extern size_t gts_timed_place __attribute__((visibility("hidden")));
+extern size_t gts_timed_offset __attribute__((visibility("hidden")));
 
 static inline gts_timed *gts_timed_of(const gts_program *self)
 {
-    return gts_observed(self, gts_timed_place);
+    return gts_observed(self, gts_timed_offset);
 }
 
 /* A call that has ended. */
@@ -154,7 +154,7 @@ static inline void gts_events_add(const gts_event event)
 }
 
 /* Whether this process has a timeline. */
-extern bool gts_is_traced __attribute__((visibility("hidden")));
+extern bool gts_has_timeline __attribute__((visibility("hidden")));
 
 /* Makes the ring for this many events, a power of 2; false when memory runs out. */
 bool gts_events_begin(uint64_t length);
@@ -178,19 +178,19 @@ static inline uint32_t gts_this_track(void)
 /* ---- names.c --------------------------------------------------------------------------------------------------- */
 
 /* The one copy of a text. It is never freed. */
-const char *gts_trace_name(const char *text);
+const char *gts_lasting_name(const char *text);
 
 /* Numbers of tracks with a name are above those of threads. */
 #define GTS_FIRST_NAMED UINT32_C(0x40000000)
 
-static inline bool gts_trace_is_named(uint32_t track)
+static inline bool gts_is_named_track(uint32_t track)
 {
     return track >= GTS_FIRST_NAMED;
 }
 
 /* Map a name to its track, and a track to its name. */
-uint32_t gts_trace_track(const char *name);
-const char *gts_trace_track_name(uint32_t track);
+uint32_t gts_named_track(const char *name);
+const char *gts_track_name(uint32_t track);
 
 /* ---- timeline.c ------------------------------------------------------------------------------------------------ */
 
