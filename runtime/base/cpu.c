@@ -58,35 +58,31 @@ static bool has(const char *name, size_t length)
 
 #else
 
-/* The line of the first processor in /proc/cpuinfo that lists its features, or a text without blanks. */
-static char *read_features(void)
-{
-    FILE *const file = fopen("/proc/cpuinfo", "re");
-    char *line = NULL;
-    size_t room = 0;
-    bool is_found = false;
-    while (file != NULL && !is_found && getline(&line, &room, file) > 0)
-        is_found = strncmp(line, "flags", 5) == 0;
-    if (file != NULL)
-        (void)fclose(file);
-    if (is_found)
-        return line;
-    free(line);
-    return gts_new_text("%s", "");
-}
-
 GTS_LOCK(reading)
 
-/* The same, read once: some kernels take 20 ms for this file. */
+/*
+ * The line of the first processor in /proc/cpuinfo that lists its features, or a text without blanks. It is read once:
+ * some kernels take 20 ms for this file.
+ */
 static const char *known_features(void)
 {
     static char *known;
     (void)pthread_mutex_lock(&reading);
-    if (known == NULL)
-        known = read_features();
-    const char *const found = known;
+    if (known == NULL) {
+        FILE *const file = fopen("/proc/cpuinfo", "re");
+        size_t room = 0;
+        bool is_found = false;
+        while (file != NULL && !is_found && getline(&known, &room, file) > 0)
+            is_found = strncmp(known, "flags", 5) == 0;
+        if (file != NULL)
+            (void)fclose(file);
+        if (!is_found) {
+            free(known);
+            known = gts_new_text("%s", "");
+        }
+    }
     (void)pthread_mutex_unlock(&reading);
-    return found;
+    return known;
 }
 
 static bool has(const char *name, size_t length)

@@ -198,26 +198,15 @@ static bool reaches(const gts_axes *self, int32_t axis, int64_t distance, int32_
     return false;
 }
 
-/* Whether each of two arrays begins before the other one ends. */
-static bool begin_before_ends(const gts_elements *a, const gts_elements *b)
-{
-    const int64_t distance = (int64_t)(b->first - a->first);
-    return distance < (reach(&a->axes, 0) + 1) * a->size && -distance < (reach(&b->axes, 0) + 1) * b->size;
-}
-
-bool gts_meet(const gts_array *a, const gts_array *b)
-{
-    gts_elements one, other;
-    return gts_find_elements(a, &one) && gts_find_elements(b, &other) && begin_before_ends(&one, &other);
-}
-
 /* They share an element if the differences of the indices of both, from the last one of `b` on, contain the distance. */
 bool gts_overlap(const gts_array *a, const gts_array *b)
 {
     gts_elements one, other;
-    if (!gts_find_elements(a, &one) || !gts_find_elements(b, &other) || !begin_before_ends(&one, &other))
+    if (!gts_find_elements(a, &one) || !gts_find_elements(b, &other))
         return false;
     const int64_t distance = (int64_t)(other.first - one.first);
+    if (distance >= (reach(&one.axes, 0) + 1) * one.size || -distance >= (reach(&other.axes, 0) + 1) * other.size)
+        return false; /* one begins after the other one ends */
     if (one.size != other.size || distance % one.size != 0)
         return true;
     gts_axes both = one.axes;

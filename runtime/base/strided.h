@@ -50,9 +50,6 @@ bool gts_has_element(const gts_array *array, const void *data);
  */
 bool gts_is_section(const gts_array *section, const gts_array *of);
 
-/* Whether each of two arrays, which have elements, begins before the other one ends. */
-bool gts_meet(const gts_array *a, const gts_array *b);
-
 /*
  * Whether two arrays may share an element; false is always right. True without proof for arrays whose elements differ
  * in size, if each begins before the other one ends, and if too many combinations of indices would have to be tried.

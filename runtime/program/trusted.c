@@ -84,14 +84,6 @@ void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE])
     free(buffer);
 }
 
-/* Reads the numbers of a user and of the primary group in a line of USERS. */
-static bool read_user(const char *line, unsigned long *user, unsigned long *group)
-{
-    const char *const password = strchr(line, ':');
-    const char *const number = password == NULL ? NULL : strchr(password + 1, ':');
-    return number != NULL && sscanf(number, ":%lu:%lu:", user, group) == 2;
-}
-
 /*
  * Whether a group may be the primary one of another user, who is not among its members then. The machine's own users are
  * read from their file. Those of a directory service cannot be listed quickly, or at all: such a service gives the group
@@ -106,8 +98,10 @@ static bool is_of_others(gid_t group, uid_t user)
     char *line = NULL;
     size_t size = 0;
     while (file != NULL && getline(&line, &size, file) > 0) {
-        unsigned long its_user, its_group;
-        if (!read_user(line, &its_user, &its_group) || its_group != group)
+        unsigned long its_user, its_group; /* its primary group */
+        const char *const password = strchr(line, ':');
+        const char *const number = password == NULL ? NULL : strchr(password + 1, ':');
+        if (number == NULL || sscanf(number, ":%lu:%lu:", &its_user, &its_group) != 2 || its_group != group)
             continue;
         is_own |= its_user == user;
         is_found |= its_user != user;

@@ -28,8 +28,9 @@ static int keep_before(gts_program *self, gts_checked_field *field, const gts_co
     return 0;
 }
 
-static int check_fields(gts_program *self, gts_checked *checked, bool is_after)
+static int check(gts_program *self, gts_checked *checked, bool is_after)
 {
+    GTS_TRY(gts_checked_trace(self, checked, 0, self->stub->leaf_count, is_after ? "after" : "before"));
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
         gts_checked_field *const field = &checked->fields[i];
@@ -93,12 +94,6 @@ static void begin(gts_program *self, gts_checked *checked)
     if (obstacle != NULL && checked->calls == 1)
         (void)fprintf(stderr, "Check 'bounds' checks nothing of program '%s', because %s.\n", self->stub->name,
                       obstacle);
-}
-
-static int check(gts_program *self, gts_checked *checked, bool is_after)
-{
-    GTS_TRY(gts_checked_trace(self, checked, 0, self->stub->leaf_count, is_after ? "after" : "before"));
-    return check_fields(self, checked, is_after);
 }
 
 /* Checks the arguments before the SDFG runs. After -1 it must not run. */

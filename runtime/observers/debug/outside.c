@@ -120,26 +120,22 @@ static int find_write(const gts_guard *guard, const gts_region *region, stray *f
     return 1;
 }
 
-/* Whether an array has the memory, or is at the end, that a stray access is about. */
-static bool is_there(const gts_part *part, const stray *found)
-{
-    const gts_region *const region = found->region;
-    const uintptr_t address = found->first - region->copy + region->low;
-    if (found->is_between)
-        return address >= part->memory.low && address < part->memory.high;
-    return found->is_after ? part->memory.high == region->high : part->memory.low == region->low;
-}
-
 /* The array of a region that a stray access is about; NULL for a workspace. Of several, it is one that is accessed so. */
 static const gts_part *find_part(const gts_program *self, const gts_guard *guard, const stray *found)
 {
     const gts_part *best = NULL;
+    const gts_region *const region = found->region;
+    const uintptr_t address = found->first - region->copy + region->low;
     int best_rank = -1;
     for (size_t i = 0; i < guard->part_count; ++i) {
         const gts_part *const part = &guard->parts[i];
+        const gts_range *const memory = &part->memory;
+        const bool is_there = found->is_between ? address >= memory->low && address < memory->high
+                              : found->is_after ? memory->high == region->high
+                                                : memory->low == region->low;
         const bool is_alike = self->stub->leaves[part->leaf].written == found->was_written;
-        const int rank = is_there(part, found) ? 1 + is_alike : 0;
-        if (part->region != found->region || rank <= best_rank)
+        const int rank = is_there ? 1 + is_alike : 0;
+        if (part->region != region || rank <= best_rank)
             continue;
         best = part;
         best_rank = rank;

@@ -102,13 +102,6 @@ static void write_name(FILE *out, const char *what, uint32_t track, const char *
     (void)fputs("}},\n", out);
 }
 
-static void write_process(FILE *out)
-{
-    char name[32];
-    (void)snprintf(name, sizeof name, "rank %ld", gts_rank());
-    write_name(out, "process_name", (uint32_t)getpid(), gts_rank() < 0 ? program_invocation_short_name : name);
-}
-
 static void write_track(FILE *out, uint32_t track)
 {
     char name[32];
@@ -120,16 +113,6 @@ static void write_track(FILE *out, uint32_t track)
 static void write_time(FILE *out, const char *what, int64_t ns)
 {
     (void)fprintf(out, ", \"%s\": %" PRId64 ".%03d", what, ns / 1000, (int)(ns % 1000));
-}
-
-/* Says at the beginning, across all tracks, how much is missing. */
-static void write_note(FILE *out, uint64_t dropped)
-{
-    if (dropped > 0)
-        (void)fprintf(out,
-                      "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"%" PRIu64
-                      " earlier events were dropped\", \"ts\": 0, \"pid\": %ld, \"tid\": %ld},\n",
-                      dropped, (long)getpid(), (long)getpid());
 }
 
 static void write_spans(FILE *out, const span *spans, size_t count, int64_t zero)
@@ -152,7 +135,7 @@ static void write_spans(FILE *out, const span *spans, size_t count, int64_t zero
     }
 }
 
-/* What `gtstub trace merge` needs to know, and how much is missing. */
+/* What `gtstub trace merge` needs to know, the name of the process, and how much is missing. */
 static void write_header(FILE *out, int64_t zero, uint64_t dropped)
 {
     struct timespec now;
@@ -166,6 +149,14 @@ static void write_header(FILE *out, int64_t zero, uint64_t dropped)
                   zero + ahead, dropped, gts_rank());
     gts_json_text(out, host);
     (void)fputs("},\n\"traceEvents\": [\n", out);
+    char name[32];
+    (void)snprintf(name, sizeof name, "rank %ld", gts_rank());
+    write_name(out, "process_name", (uint32_t)getpid(), gts_rank() < 0 ? program_invocation_short_name : name);
+    if (dropped > 0)
+        (void)fprintf(out,
+                      "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"%" PRIu64
+                      " earlier events were dropped\", \"ts\": 0, \"pid\": %ld, \"tid\": %ld},\n",
+                      dropped, (long)getpid(), (long)getpid());
 }
 
 static bool write_file(const span *spans, size_t count, uint64_t dropped)
@@ -177,8 +168,6 @@ static bool write_file(const span *spans, size_t count, uint64_t dropped)
     for (size_t i = 0; i < count; ++i)
         zero = spans[i].begin < zero ? spans[i].begin : zero;
     write_header(out, zero, dropped);
-    write_process(out);
-    write_note(out, dropped);
     write_spans(out, spans, count, zero);
     (void)fputs("]}\n", out);
     const bool is_written = ferror(out) == 0;
