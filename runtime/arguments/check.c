@@ -25,8 +25,8 @@ int gts_refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis
     const uint64_t first = (uint64_t)array->origin[axis] + (uint64_t)shift;
     char has[64] = "but it is empty";
     if (array->shape[axis] > 0)
-        (void)snprintf(has, sizeof has, "not %" PRId64 " to %" PRId64, (int64_t)first,
-                       (int64_t)(first + (uint64_t)array->shape[axis] - 1));
+        snprintf(has, sizeof has, "not %" PRId64 " to %" PRId64, (int64_t)first,
+                 (int64_t)(first + (uint64_t)array->shape[axis] - 1));
     if (is_table)
         return GTS_REFUSE_TABLE(self, leaf, GTS_VALUE_ERROR,
                                 "must have the %s %" PRId64 " to %" PRId64
@@ -157,12 +157,12 @@ static gts_short_text for_host(const gts_program *self, const char *what)
     gts_short_text text;
     const char *const found = gts_counts_as_fortran(self) ? strstr(what, axis) : NULL;
     if (found == NULL) {
-        (void)snprintf(text.text, sizeof text.text, "%s", what);
+        snprintf(text.text, sizeof text.text, "%s", what);
         return text;
     }
     char *rest;
     const long number = strtol(found + sizeof axis - 1, &rest, 10);
-    (void)snprintf(text.text, sizeof text.text, "%.*s of dimension %ld%s", (int)(found - what), what, number + 1, rest);
+    snprintf(text.text, sizeof text.text, "%.*s of dimension %ld%s", (int)(found - what), what, number + 1, rest);
     return text;
 }
 

@@ -47,7 +47,7 @@ int gts_refuse_fortran(gts_program *self, uint32_t leaf, gts_fortran_reason reas
     for (int32_t axis = 0; axis < contract->rank; ++axis)
         named.dims[axis] = contract->axes[axis].dim;
     gts_short_text subject;
-    (void)snprintf(subject.text, sizeof subject.text, GTS_ARGUMENT, contract->path, self->stub->name);
+    snprintf(subject.text, sizeof subject.text, GTS_ARGUMENT, contract->path, self->stub->name);
     return gts_refuse_fortran_array(&self->error, subject.text, "stub", reason, &named);
 }
 
@@ -61,6 +61,6 @@ void gts_copy_text(char *to, size_t length, const char *text)
 
 void gts_error_stop(const gts_error *error)
 {
-    (void)fprintf(stderr, "ERROR STOP %s\n", error->message);
+    fprintf(stderr, "ERROR STOP %s\n", error->message);
     exit(EXIT_FAILURE);
 }

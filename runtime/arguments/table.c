@@ -140,9 +140,9 @@ static gts_short_text place_text(const gts_program *self, uint32_t leaf, int64_t
     const int64_t index[] = {row + gts_row_shift(self, leaf, table, 0), column + gts_row_shift(self, leaf, table, 1)};
     gts_short_text text;
     if (gts_counts_as_fortran(self))
-        (void)snprintf(text.text, sizeof text.text, "at %.500s", gts_place_text(self, leaf, index).text);
+        snprintf(text.text, sizeof text.text, "at %.500s", gts_place_text(self, leaf, index).text);
     else
-        (void)snprintf(text.text, sizeof text.text, "in row %" PRId64 ", column %" PRId64, index[0], index[1]);
+        snprintf(text.text, sizeof text.text, "in row %" PRId64 ", column %" PRId64, index[0], index[1]);
     return text;
 }
 
@@ -180,7 +180,7 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
     const gts_short_text place = place_text(self, follow->table, row, column);
     char base_text[64] = ""; /* a Python host has no index bases */
     if (self->host == NULL)
-        (void)snprintf(base_text, sizeof base_text, " (index base %" PRId64 ", see gts_set_index_base())", base);
+        snprintf(base_text, sizeof base_text, " (index base %" PRId64 ", see gts_set_index_base())", base);
     const range shown = {allowed.least + base, allowed.most + base};
     if (follow->leaf == GTS_TEMPORARY && contract->kind == GTS_CONNECTIVITY && allowed.least == 0)
         return GTS_REFUSE_TABLE(

@@ -42,7 +42,7 @@ __attribute__((constructor(101))) static void choose_clock(void)
     gts_counts_ticks = file >= 0 && read(file, source, sizeof source) == sizeof source &&
                        memcmp(source, "tsc\n", 4) == 0;
     if (file >= 0)
-        (void)close(file);
+        close(file);
 #endif
     gts_loaded_at = gts_now();
 }

@@ -13,7 +13,7 @@
 static inline uint64_t gts_clock_ns(void)
 {
     struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 

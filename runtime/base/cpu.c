@@ -67,7 +67,7 @@ GTS_LOCK(reading)
 static const char *known_features(void)
 {
     static char *known;
-    (void)pthread_mutex_lock(&reading);
+    pthread_mutex_lock(&reading);
     if (known == NULL) {
         FILE *const file = fopen("/proc/cpuinfo", "re");
         size_t room = 0;
@@ -75,13 +75,13 @@ static const char *known_features(void)
         while (file != NULL && !is_found && getline(&known, &room, file) > 0)
             is_found = strncmp(known, "flags", 5) == 0;
         if (file != NULL)
-            (void)fclose(file);
+            fclose(file);
         if (!is_found) {
             free(known);
             known = gts_new_text("%s", "");
         }
     }
-    (void)pthread_mutex_unlock(&reading);
+    pthread_mutex_unlock(&reading);
     return known;
 }
 

@@ -12,7 +12,7 @@ static inline int64_t gts_element_integer(gts_dtype dtype, const void *element)
 #define GTS_READ(type)                                                                                                 \
     {                                                                                                                  \
         type number;                                                                                                   \
-        (void)memcpy(&number, element, sizeof number);                                                                 \
+        memcpy(&number, element, sizeof number);                                                                       \
         return number;                                                                                                 \
     }
     switch (dtype) {
@@ -41,13 +41,13 @@ static inline double gts_element_half(const void *element)
 {
     uint16_t bits;
     double value;
-    (void)memcpy(&bits, element, sizeof bits);
+    memcpy(&bits, element, sizeof bits);
     const uint64_t exponent = (bits >> 10) & 0x1f, fraction = bits & 0x3ff;
     if (exponent == 0) {
         value = (double)fraction * 0x1p-24;
     } else {
         const uint64_t wide = (exponent == 0x1f ? UINT64_C(0x7ff) : exponent + (1023 - 15)) << 52 | fraction << 42;
-        (void)memcpy(&value, &wide, sizeof value);
+        memcpy(&value, &wide, sizeof value);
     }
     return bits >> 15 != 0 ? -value : value;
 }
@@ -58,12 +58,12 @@ static inline double gts_element_float(gts_dtype dtype, const void *element)
     float narrow;
     double wide;
     if (dtype == GTS_FLOAT32) {
-        (void)memcpy(&narrow, element, sizeof narrow);
+        memcpy(&narrow, element, sizeof narrow);
         return (double)narrow;
     }
     if (dtype == GTS_FLOAT16)
         return gts_element_half(element);
-    (void)memcpy(&wide, element, sizeof wide);
+    memcpy(&wide, element, sizeof wide);
     return wide;
 }
 

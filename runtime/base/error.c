@@ -11,7 +11,7 @@ int gts_error_set(gts_error *error, gts_error_kind kind, const char *format, ...
     va_list values;
     va_start(values, format);
     error->kind = kind;
-    (void)vsnprintf(error->message, sizeof error->message, format, values);
+    vsnprintf(error->message, sizeof error->message, format, values);
     va_end(values);
     return -1;
 }

@@ -26,18 +26,18 @@ static size_t utf8_length(const unsigned char *text)
 
 void gts_json_text(FILE *out, const char *text)
 {
-    (void)fputc('"', out);
+    fputc('"', out);
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
         const size_t length = utf8_length(at);
         if (length == 0)
-            (void)fputs("\\ufffd", out);
+            fputs("\\ufffd", out);
         else if (*at < 0x20)
-            (void)fprintf(out, "\\u%04x", *at);
+            fprintf(out, "\\u%04x", *at);
         else
-            (void)fprintf(out, "%s%.*s", *at == '"' || *at == '\\' ? "\\" : "", (int)length, (const char *)at);
+            fprintf(out, "%s%.*s", *at == '"' || *at == '\\' ? "\\" : "", (int)length, (const char *)at);
         at += length == 0 ? 1 : length;
     }
-    (void)fputc('"', out);
+    fputc('"', out);
 }
 
 void gts_float_text(double value, int digits, char *text, size_t size)
@@ -55,20 +55,20 @@ void gts_json_value(FILE *out, gts_dtype dtype, const void *value)
 {
     if (gts_is_complex(dtype)) {
         const gts_dtype part = gts_part_dtype(dtype);
-        (void)fputc('[', out);
+        fputc('[', out);
         gts_json_value(out, part, value);
-        (void)fputs(", ", out);
+        fputs(", ", out);
         gts_json_value(out, part, (const char *)value + gts_dtype_size(part));
-        (void)fputc(']', out);
+        fputc(']', out);
     } else if (dtype >= GTS_FLOAT32) {
         const double number = gts_element_float(dtype, value);
         char text[32];
         gts_float_text(number, dtype == GTS_FLOAT64 ? 17 : 9, text, sizeof text);
         fprintf(out, isfinite(number) ? "%s" : "\"%s\"", text);
     } else if (dtype == GTS_BOOL)
-        (void)fputs(gts_element_integer(dtype, value) != 0 ? "true" : "false", out);
+        fputs(gts_element_integer(dtype, value) != 0 ? "true" : "false", out);
     else if (dtype == GTS_UINT64)
-        (void)fprintf(out, "%" PRIu64, (uint64_t)gts_element_integer(dtype, value));
+        fprintf(out, "%" PRIu64, (uint64_t)gts_element_integer(dtype, value));
     else
-        (void)fprintf(out, "%" PRId64, gts_element_integer(dtype, value));
+        fprintf(out, "%" PRId64, gts_element_integer(dtype, value));
 }

@@ -8,9 +8,9 @@
     static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER;                                                           \
     static void name##_free(void)                                                                                      \
     {                                                                                                                  \
-        (void)pthread_mutex_init(&name, NULL);                                                                         \
+        pthread_mutex_init(&name, NULL);                                                                               \
     }                                                                                                                  \
     __attribute__((constructor)) static void name##_watch_forks(void)                                                  \
     {                                                                                                                  \
-        (void)pthread_atfork(NULL, NULL, name##_free);                                                                 \
+        pthread_atfork(NULL, NULL, name##_free);                                                                       \
     }

@@ -11,7 +11,7 @@
 
 static GTS_COLD __attribute__((noreturn)) void end_without_memory(void)
 {
-    (void)fputs("gtstub: the process ends, because the system has no memory.\n", stderr);
+    fputs("gtstub: the process ends, because the system has no memory.\n", stderr);
     abort();
 }
 

@@ -13,7 +13,7 @@ FILE *gts_create_file(const char *path)
     const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, GTS_FILE_MODE);
     FILE *const stream = file < 0 ? NULL : fdopen(file, "w");
     if (file >= 0 && stream == NULL)
-        (void)close(file);
+        close(file);
     return stream;
 }
 

@@ -89,9 +89,9 @@ char *gts_own_path(const char *path)
     if (*path != '/' && getcwd(directory, sizeof directory) == NULL)
         return NULL;
     if (has_process)
-        (void)snprintf(number, sizeof number, "%ld", (long)getpid());
+        snprintf(number, sizeof number, "%ld", (long)getpid());
     else if (rank >= 0)
-        (void)snprintf(number, sizeof number, "-%ld", rank);
+        snprintf(number, sizeof number, "-%ld", rank);
     return gts_new_text("%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", (int)(place - path), path, number,
                         has_process ? place + 2 : place);
 }

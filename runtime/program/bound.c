@@ -52,10 +52,10 @@ static gts_bound_call *new_call(gts_program *program, const void *args)
     call->args = gts_new(1, stub->args_size);
     if (args != NULL)
         memcpy(call->args, args, stub->args_size);
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     call->next = program->runtime->bound;
     program->runtime->bound = call;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return call;
 }
 
@@ -149,10 +149,10 @@ gts_bound_call *gts_bound_take(gts_program *program)
 
 void gts_bound_close(gts_program *program)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     for (gts_bound_call *call = program->runtime->bound; call != NULL; call = call->next)
         call->program = NULL;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 gts_bound_call *gts_bound_keep(gts_bound_call *call)
@@ -167,14 +167,14 @@ void gts_unbind(gts_bound_call **call)
     *call = NULL;
     if (self == NULL || --self->references > 0)
         return;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     if (self->program != NULL) {
         gts_bound_call **link = &self->program->runtime->bound;
         while (*link != self)
             link = &(*link)->next;
         *link = self->next;
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     release_tables(self);
     free(self->held);
     free(self->fields);

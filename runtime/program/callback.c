@@ -41,7 +41,7 @@ int gts_callbacks_begin(gts_program **running, gts_program *self)
         }
         if (gts_calls_back(other)) /* it ends only after this call */
             return gts_refuse_own_callback(self);
-        (void)nanosleep(&pause, NULL);
+        nanosleep(&pause, NULL);
         pause.tv_nsec = gts_min(2 * pause.tv_nsec, 128000);
     }
 }

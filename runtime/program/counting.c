@@ -9,8 +9,8 @@
 gts_short_text gts_axis_text_for(bool is_fortran, int32_t axis, const char *dim)
 {
     gts_short_text text;
-    (void)snprintf(text.text, sizeof text.text, dim == NULL ? "%s %" PRId32 : "%s %" PRId32 " ('%s')",
-                   is_fortran ? "dimension" : "axis", is_fortran ? axis + 1 : axis, dim);
+    snprintf(text.text, sizeof text.text, dim == NULL ? "%s %" PRId32 : "%s %" PRId32 " ('%s')",
+             is_fortran ? "dimension" : "axis", is_fortran ? axis + 1 : axis, dim);
     return text;
 }
 

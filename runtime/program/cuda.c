@@ -45,10 +45,10 @@ static const char *find_all(void *library, gts_device device)
 const gts_cuda *gts_cuda_find(void *library, gts_device device, const char **missing)
 {
     *missing = NULL;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     if (!is_complete && (*missing = find_all(library, device)) == NULL)
         is_complete = true;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return gts_cuda_loaded();
 }
 
@@ -61,10 +61,10 @@ gts_cuda_text gts_cuda_describe(const gts_cuda *cuda, int error)
 {
     gts_cuda_text found;
     if (cuda == NULL)
-        (void)snprintf(found.text, sizeof found.text, "error %d", error);
+        snprintf(found.text, sizeof found.text, "error %d", error);
     else
-        (void)snprintf(found.text, sizeof found.text, "error %d (%s: %s)", error, cuda->get_error_name(error),
-                       cuda->get_error_string(error));
+        snprintf(found.text, sizeof found.text, "error %d (%s: %s)", error, cuda->get_error_name(error),
+                 cuda->get_error_string(error));
     return found;
 }
 

@@ -30,7 +30,7 @@ static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool ot
     struct timespec pause = {.tv_nsec = others_wait ? 2 * LONGEST_PAUSE_NS : 1000};
     bool is_locked;
     do {
-        (void)nanosleep(&pause, NULL);
+        nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < LONGEST_PAUSE_NS ? 2 * pause.tv_nsec : LONGEST_PAUSE_NS;
         is_locked = gts_try_lock(self);
     } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin_ns < patience));

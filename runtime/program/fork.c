@@ -20,8 +20,8 @@ static void end_openmp_threads(void)
     int (*pause_all)(int);
     gts_library_find(openmp, "", "omp_pause_resource_all", &pause_all);
     if (pause_all != NULL)
-        (void)pause_all(2); /* omp_pause_hard */
-    (void)dlclose(openmp);
+        pause_all(2); /* omp_pause_hard */
+    dlclose(openmp);
 }
 
 /* Called in each forked child, in which no other thread of the parent exists. */

@@ -61,10 +61,10 @@ static GTS_COLD int refuse_error(gts_program *self, int error)
     const bool cannot_recover = is_lost(gpu);
     if (!cannot_recover && gts_gpu_check_current(self) != 0) /* such a call fails: this says why */
         return -1;
-    (void)pthread_mutex_lock(&failing);
+    pthread_mutex_lock(&failing);
     const bool is_first = *first_to_fail == '\0';
     if (cannot_recover && is_first)
-        (void)snprintf(first_to_fail, sizeof first_to_fail, "%s", self->stub->name);
+        snprintf(first_to_fail, sizeof first_to_fail, "%s", self->stub->name);
     if (cannot_recover && !is_first)
         GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR,
                            "cannot run: the GPU reports %s since a call of program '%s'. Start a new process.",
@@ -77,7 +77,7 @@ static GTS_COLD int refuse_error(gts_program *self, int error)
     else
         gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported %s while program '%s' ran.", found.text,
                       self->stub->name);
-    (void)pthread_mutex_unlock(&failing);
+    pthread_mutex_unlock(&failing);
     return -1;
 }
 

@@ -63,7 +63,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
                              stub->name);
     if ((is_on_gpu && gts_gpu_after_init(self) != 0) || install_workspaces(self) != 0) {
         const gts_error reason = self->error;
-        (void)gts_handle_end(self);
+        gts_handle_end(self);
         self->error = reason;
         return -1;
     }

@@ -84,7 +84,7 @@ static void *open_file(const char *path, bool is_exposed, int *descriptor)
         return handle;
     }
     char link[32];
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", *descriptor);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", *descriptor);
     void *const handle = dlopen(link, RTLD_NOW | RTLD_LOCAL);
     if (handle != NULL)
         *descriptor = -1;
@@ -148,16 +148,16 @@ static void *open_trusted(const char *given, const char *path, const gts_file *f
     void *handle = NULL;
     bool is_exposed = false;
     if (directory < 0)
-        (void)refuse(given, strerror(errno));
+        refuse(given, strerror(errno));
     else if (!is_in(directory, name, file))
-        (void)refuse(given, replaced);
+        refuse(given, replaced);
     else if (gts_trust_directory(directory, parent, &is_exposed) == 0 && gts_trust_file(*descriptor, path) == 0) {
         handle = open_file(path, is_exposed, descriptor);
         if (handle == NULL)
             refuse(given, reason_of(*descriptor));
     }
     if (directory >= 0)
-        (void)close(directory);
+        close(directory);
     free(parent);
     return handle;
 }
@@ -202,12 +202,12 @@ static void *find_or_open(const char *path, const gts_file *verified, int *descr
 
 void *gts_library_open(const char *path, const gts_file *verified)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would block */
     void *const handle = find_or_open(path, verified, &descriptor);
     if (descriptor >= 0)
-        (void)close(descriptor);
-    (void)pthread_mutex_unlock(&lock);
+        close(descriptor);
+    pthread_mutex_unlock(&lock);
     return handle;
 }
 

@@ -17,18 +17,18 @@ static gts_linked_stub *linked_stubs; /* the last one that was added; each stays
 
 void gts_linked_add(gts_linked_stub *linked)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     linked->next = linked_stubs;
     linked_stubs = linked;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* The stub that was added last. Those before it do not change, so the lock is needed for no other. */
 static const gts_linked_stub *last_stub(void)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const gts_linked_stub *const last = linked_stubs;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return last;
 }
 
@@ -66,7 +66,7 @@ static bool has_digests(FILE *file, const gts_stub *stub)
         return false;
     char block[4096];
     for (size_t bytes; (bytes = fread(block, 1, sizeof block, file)) > 0;)
-        (void)fwrite(block, 1, bytes, copy);
+        fwrite(block, 1, bytes, copy);
     const bool is_whole = fclose(copy) == 0 && ferror(file) == 0;
     const bool has = is_whole && memmem(text, size, stub->program_digest, strlen(stub->program_digest)) != NULL &&
                      memmem(text, size, stub->sdfg_digest, strlen(stub->sdfg_digest)) != NULL;
@@ -86,7 +86,7 @@ const gts_stub *gts_linked_load(const char *path)
     FILE *const file = fopen(path, "re"); /* as in a cache entry; usually there is none */
     const bool is_same = file == NULL || has_digests(file, linked->stub);
     if (file != NULL)
-        (void)fclose(file);
+        fclose(file);
     if (is_same)
         return linked->stub;
     gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,

@@ -197,7 +197,7 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file
     if (library == NULL)
         return -1;
     gts_program *self = new_program(stub);
-    (void)gts_lock(self, GTS_FOREVER); /* another thread may be setting the stream of all programs */
+    gts_lock(self, GTS_FOREVER); /* another thread may be setting the stream of all programs */
     GTS_OBSERVE(load, self, library);
     const bool is_ready = find_sdfg(self, library, library_path) == 0 &&
                           (!stub->init_at_load || stub->workspace_count > 0 || gts_handle_init(self, NULL) == 0);
@@ -233,6 +233,6 @@ void gts_close(gts_program **program)
     gts_loaded_remove(self);
     gts_bound_close(self);
     if (!gts_belongs_to_parent(self))
-        (void)gts_handle_end(self);
+        gts_handle_end(self);
     free_program(self);
 }

@@ -53,7 +53,7 @@ static int find_in(const char *directory, char stub[PATH_MAX])
         if (length > suffix && strcmp(entry->d_name + length - suffix, SUFFIX) == 0 && count++ == 0)
             status = gts_join_path(stub, directory, strlen(directory), entry->d_name);
     }
-    (void)closedir(entries);
+    closedir(entries);
     if (status == 0 && count == 0)
         status = find_linked(directory, NULL, stub);
     if (status > 0 || (status == 0 && count > 1))

@@ -150,7 +150,7 @@ static GTS_COLD bool extend(arena *in, const char *end)
     const size_t bytes = ((size_t)(end - in->accessible) + STEP - 1) / STEP * STEP;
     if (bytes > limit - accessible || mprotect(in->accessible, bytes, PROT_READ | PROT_WRITE) != 0)
         return false;
-    (void)madvise(in->accessible, bytes, MADV_HUGEPAGE); /* fails where the system has none */
+    madvise(in->accessible, bytes, MADV_HUGEPAGE); /* fails where the system has none */
     in->accessible += bytes;
     accessible += bytes;
     return true;
@@ -243,14 +243,14 @@ static void *take_block(gts_sdfg_memory *base, size_t bytes)
     if (GTS_UNLIKELY(is_paused) || bytes >= arena_size)
         return NULL;
     const uint64_t begin = start_clock();
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     void *const taken = take_from(self, (bytes + 2 * sizeof(block) - 1) / sizeof(block) * sizeof(block));
     if (taken != NULL) {
         ++self->use.arrays;
         self->use.bytes += bytes;
         self->use.ns += begin == 0 ? 0 : gts_clock_ns() - begin;
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return taken;
 }
 
@@ -258,10 +258,10 @@ static void give(gts_sdfg_memory *base, void *data)
 {
     memory *const self = (memory *)base;
     const uint64_t begin = start_clock();
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     release(&arenas[((uintptr_t)data - base->begin) / arena_size], (block *)data - 1);
     self->use.ns += begin == 0 ? 0 : gts_clock_ns() - begin;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Its beginning --------------------------------------------------------------------------------------------- */
@@ -286,8 +286,7 @@ static size_t read_limit(bool *is_set)
             bytes *= strcasecmp(unit, "B") == 0 ? 1000 : 1024;
         return bytes < (double)(SIZE_MAX / 2) ? (size_t)bytes : SIZE_MAX;
     }
-    (void)fprintf(stderr, "GTSTUB_POOL must be 'off' or a size such as '8GiB', but is '%s': the pool has no limit.\n",
-                  text);
+    fprintf(stderr, "GTSTUB_POOL must be 'off' or a size such as '8GiB', but is '%s': the pool has no limit.\n", text);
     return SIZE_MAX;
 }
 
@@ -302,12 +301,12 @@ static bool is_watched(void)
 /* While a process forks, no thread changes the blocks: the child gets whole lists. */
 static void before_fork(void)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
 }
 
 static void after_fork(void) /* in the parent; GTS_LOCK() frees the lock of the child */
 {
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /*
@@ -318,7 +317,7 @@ static void stay_loaded(void)
 {
     Dl_info here;
     if (dladdr(&lock, &here) != 0)
-        (void)dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* fails for an executable */
+        dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* fails for an executable */
 }
 
 /*
@@ -349,7 +348,7 @@ static void reserve(void)
     for (unsigned int i = 0; i < ARENAS; ++i)
         arenas[i].begin = arenas[i].top = arenas[i].reached = arenas[i].accessible = begin + i * size;
     arena_size = size;
-    (void)pthread_atfork(before_fork, after_fork, NULL);
+    pthread_atfork(before_fork, after_fork, NULL);
     stay_loaded();
 }
 
@@ -361,7 +360,7 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
     gts_library_find(library, "__gtstub_memory_", name, &variable);
     if (variable == NULL)
         return NULL;
-    (void)pthread_once(&once, reserve);
+    pthread_once(&once, reserve);
     if (arena_size == 0)
         return NULL;
     gts_sdfg_memory *lent = *variable; /* maybe by another runtime */
@@ -378,9 +377,9 @@ const gts_pool_use *gts_pool_lend(void *library, const char *name)
 
 gts_pool_use gts_pool_taken(const gts_pool_use *use, const gts_pool_use *before)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const gts_pool_use now = *use;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return (gts_pool_use){now.arrays - before->arrays, now.bytes - before->bytes, now.ns - before->ns};
 }
 
@@ -398,7 +397,7 @@ static void give_back(char *begin, char *end)
     begin += -(uintptr_t)begin % page;
     end -= (uintptr_t)end % page;
     if (begin < end)
-        (void)madvise(begin, (size_t)(end - begin), MADV_DONTNEED);
+        madvise(begin, (size_t)(end - begin), MADV_DONTNEED);
 }
 
 /* Returns how many bytes the arena has kept. */
@@ -427,9 +426,9 @@ static size_t trim(arena *in)
 size_t gts_pool_trim(void)
 {
     size_t kept = 0;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     for (arena *each = arenas; each < arenas + ARENAS; ++each)
         kept += trim(each);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return kept;
 }

@@ -54,8 +54,8 @@ static bool is_open(fault fault, const struct stat *status)
 static GTS_COLD void find_path(int directory, const char *given, char path[PATH_MAX])
 {
     char link[32];
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-    (void)snprintf(path, PATH_MAX, "%s", given);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+    snprintf(path, PATH_MAX, "%s", given);
     const ssize_t length = readlink(link, path, PATH_MAX - 1);
     if (length > 0)
         path[length] = '\0';
@@ -86,7 +86,7 @@ static int follow(way *self, int directory, const char *path)
     int level = directory;
     for (; level >= 0 && fstat(level, &status) == 0; ++number) {
         if (status.st_dev == below.st_dev && status.st_ino == below.st_ino) {
-            (void)close(level);
+            close(level);
             return 0; /* the root is above itself */
         }
         const fault fault = find_fault(&status);
@@ -95,12 +95,12 @@ static int follow(way *self, int directory, const char *path)
         below = status;
         const int above = openat(level, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (level != directory)
-            (void)close(level);
+            close(level);
         level = above;
     }
     const int error = errno;
     if (level >= 0 && level != directory)
-        (void)close(level);
+        close(level);
     self->is_exposed = true;
     if (number > 0 && (error == EACCES || error == ESTALE || error == ENOTDIR))
         return 0;

@@ -80,7 +80,7 @@ void gts_trusted_name(gts_trusted_kind kind, id_t id, char name[GTS_NAME_SIZE])
     char *const buffer = look_up(kind, &self);
     const char *const found = kind == GTS_TRUSTED_USER ? self.user.pw_name : self.group.gr_name;
     if (buffer == NULL || snprintf(name, GTS_NAME_SIZE, "%s", found) >= GTS_NAME_SIZE)
-        (void)snprintf(name, GTS_NAME_SIZE, "%lu", (unsigned long)id);
+        snprintf(name, GTS_NAME_SIZE, "%lu", (unsigned long)id);
     free(buffer);
 }
 
@@ -108,7 +108,7 @@ static bool is_of_others(gid_t group, uid_t user)
     }
     free(line);
     if (file != NULL)
-        (void)fclose(file);
+        fclose(file);
     return is_found || !is_own;
 }
 
@@ -134,12 +134,12 @@ static gid_t find_private_group(uid_t user)
 
 bool gts_trusted_is_private(gid_t group)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const uid_t user = geteuid();
     if (known_group >> 32 != user)
         known_group = (uint64_t)user << 32 | find_private_group(user);
     const bool is_private = (gid_t)known_group == group && group != NONE;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return is_private;
 }
 
@@ -224,19 +224,19 @@ static const setting *find_setting(const char *given)
 int gts_trusted_read(void)
 {
     const char *const given = given_setting();
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const int status = find_setting(given) != NULL ? 0 : read_setting(given);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return status;
 }
 
 bool gts_trusted_has(gts_trusted_kind kind, id_t id)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const setting *const self = find_setting(given_setting());
     bool is_found = false;
     for (size_t i = 0; self != NULL && i < self->count && !is_found; ++i)
         is_found = self->elements[i].kind == kind && self->elements[i].id == id;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return is_found;
 }

@@ -38,8 +38,8 @@ static GTS_COLD int refuse_missing(const gts_py_signature *self, const int32_t *
     PyObject *const names = failed ? NULL : join_names(missing[only_keywords]);
     if (names != NULL) {
         const Py_ssize_t lacking = PyList_GET_SIZE(missing[only_keywords]);
-        (void)gts_py_fail(PyExc_TypeError, "%s() missing %zd required %s argument%s: %U", self->function, lacking,
-                          only_keywords ? "keyword-only" : "positional", lacking == 1 ? "" : "s", names);
+        gts_py_fail(PyExc_TypeError, "%s() missing %zd required %s argument%s: %U", self->function, lacking,
+                    only_keywords ? "keyword-only" : "positional", lacking == 1 ? "" : "s", names);
     }
     Py_XDECREF(names);
     Py_XDECREF(missing[0]);

@@ -64,7 +64,7 @@ static inline GTS_ALWAYS_INLINE PyObject *complete(gts_py_program *self, int sta
             PyErr_SetRaisedException(self->callback_error);
             self->callback_error = NULL;
         }
-        (void)gts_py_raise(&program->error);
+        gts_py_raise(&program->error);
     }
     if (GTS_UNLIKELY(program->has_extra_work))
         status = after_extra_work(self, status);

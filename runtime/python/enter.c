@@ -35,7 +35,7 @@ PyObject *gts_py_answer(int status)
 {
     if (status == 0)
         Py_RETURN_NONE;
-    (void)gts_py_raise(gts_last_error(NULL));
+    gts_py_raise(gts_last_error(NULL));
     return NULL;
 }
 

@@ -62,7 +62,7 @@ static PyObject *trusts_group(PyObject *Py_UNUSED(module), PyObject *group)
 
 static void fail(void)
 {
-    (void)fflush(NULL);
+    fflush(NULL);
     _exit(1);
 }
 

@@ -147,7 +147,7 @@ static void program_dealloc(PyObject *object)
     while (*link != self)
         link = &(*link)->next;
     *link = self->next;
-    (void)program_clear(object);
+    program_clear(object);
     gts_py_free_references(self);
     for (uint32_t i = 0; i < stub->leaf_count; ++i)
         Py_XDECREF(self->leaf[i].name);

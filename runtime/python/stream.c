@@ -28,8 +28,8 @@ static int read_object(PyObject *object, void **stream)
             PyLong_Check(PyTuple_GET_ITEM(result, 1))) /* the version of the protocol, 0, and the address */
             status = read_address(PyTuple_GET_ITEM(result, 1), stream);
         else if (result != NULL)
-            (void)gts_py_fail(PyExc_TypeError,
-                              "'__cuda_stream__' of a stream must return (0, address), but returned %.100R.", result);
+            gts_py_fail(PyExc_TypeError, "'__cuda_stream__' of a stream must return (0, address), but returned %.100R.",
+                        result);
         Py_XDECREF(result);
         Py_DECREF(attribute);
         return status;

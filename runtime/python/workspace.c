@@ -36,7 +36,7 @@ static int read_workspace(gts_py_program *self, uint32_t index, PyObject *object
         return -1;
     const int status = gts_py_read_array(&argument, object, array, owner);
     if (status != 0)
-        (void)gts_py_raise(&program->error);
+        gts_py_raise(&program->error);
     gts_py_leave(self);
     return status;
 }
@@ -61,7 +61,7 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
     if (read_workspace(self, index, memory, &array, &owner) == 0)
         bytes = lendable_bytes(stub, &stub->workspaces[index], &array);
     if (bytes < 0 || GTS_PY_WITHOUT_GIL(gts_set_workspace(self->program, storage, array.data, (size_t)bytes)) != 0) {
-        (void)gts_py_raise(&self->program->error); /* before the owner, whose release may run other code */
+        gts_py_raise(&self->program->error); /* before the owner, whose release may run other code */
         Py_XDECREF(owner);
         return NULL;
     }

@@ -14,10 +14,10 @@ static gts_bound_call *call_at(const gts_place *place)
 
 int gts_place_refuse(const gts_place *place, gts_error_kind kind, const char *reason)
 {
-    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Step '%s' cannot be changed at position %zu, %s '%s': %s Nothing has changed.",
-                        place->step->name, place->position + 1, gts_position_of(place)->role->kind,
-                        gts_step_name_at(place->step, place->position), reason);
+    gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                  "Step '%s' cannot be changed at position %zu, %s '%s': %s Nothing has changed.", place->step->name,
+                  place->position + 1, gts_position_of(place)->role->kind,
+                  gts_step_name_at(place->step, place->position), reason);
     gts_own_error.kind = kind;
     return -1;
 }
@@ -157,15 +157,14 @@ static GTS_COLD names names_of(const gts_place *place, const gts_swap *swap, siz
     const gts_bound_call *const call = call_at(place);
     names all;
     if (call != NULL)
-        (void)snprintf(all.array, sizeof all.array, "Argument '%.80s' of program '%.80s'",
-                       call->stub->leaves[index].path, call->stub->name);
+        snprintf(all.array, sizeof all.array, "Argument '%.80s' of program '%.80s'", call->stub->leaves[index].path,
+                 call->stub->name);
     else
-        (void)snprintf(all.array, sizeof all.array, "array %zu", index + 1);
+        snprintf(all.array, sizeof all.array, "array %zu", index + 1);
     if (swap->moves_sections)
-        (void)snprintf(all.swapped, sizeof all.swapped, "the %s array that is swapped",
-                       number == 0 ? "first" : "second");
+        snprintf(all.swapped, sizeof all.swapped, "the %s array that is swapped", number == 0 ? "first" : "second");
     else
-        (void)snprintf(all.swapped, sizeof all.swapped, "array %zu of the swap", number + 1);
+        snprintf(all.swapped, sizeof all.swapped, "array %zu of the swap", number + 1);
     return all;
 }
 
@@ -191,7 +190,7 @@ static GTS_COLD int refuse_array(const gts_place *place, const gts_swap *swap, s
         reason = "but differs in address, type, size, stride or origin: it would need an object that nobody has made.";
     }
     gts_error error;
-    (void)gts_error_set(&error, GTS_VALUE_ERROR, "%s %s %s, %s", all.array, relation, all.swapped, reason);
+    gts_error_set(&error, GTS_VALUE_ERROR, "%s %s %s, %s", all.array, relation, all.swapped, reason);
     return gts_place_refuse(place, error.kind, error.message);
 }
 

@@ -54,7 +54,7 @@ static void disown(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, disown);
+    pthread_atfork(NULL, NULL, disown);
 }
 
 /* ---- Handing over ---------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static int add(gts_step *step, const char *name)
                              step->name, name);
     handed_over *const new = gts_new(1, sizeof *new + strlen(name) + 1);
     *new = (handed_over){.step = gts_step_keep(step)};
-    (void)strcpy(new->name, name);
+    strcpy(new->name, name);
     step->access = GTS_STEP_HANDED_OVER;
     *end = new;
     return 0;
@@ -84,9 +84,9 @@ static int add(gts_step *step, const char *name)
 
 int gts_step_hand_over(gts_step *self, const char *name)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const int status = add(self, name);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return status;
 }
 
@@ -116,7 +116,7 @@ static GTS_COLD int refuse_unknown(const char *name)
     char names[512] = "";
     for (const handed_over *each = first; each != NULL; each = each->next) {
         const size_t length = strlen(names);
-        (void)snprintf(names + length, sizeof names - length, "%s'%.100s'", length == 0 ? "" : ", ", each->name);
+        snprintf(names + length, sizeof names - length, "%s'%.100s'", length == 0 ? "" : ", ", each->name);
     }
     if (*names != '\0')
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "No step was handed over as '%.100s', only %s.", name,
@@ -124,7 +124,7 @@ static GTS_COLD int refuse_unknown(const char *name)
     Dl_info this;
     other_copy other = {.own = dladdr(&first, &this) != 0 ? this.dli_fbase : NULL};
     if (other.own != NULL)
-        (void)dl_iterate_phdr(note_other_copy, &other);
+        dl_iterate_phdr(note_other_copy, &other);
     if (other.path != NULL)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                              "No step was handed over as '%.100s' to '%s'; Python may have handed it over to another "
@@ -139,19 +139,19 @@ static GTS_COLD int refuse_unknown(const char *name)
 int gts_step_find(const char *name, gts_step **step)
 {
     *step = NULL;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const handed_over *const found = *find_link(name);
     const int status = found == NULL ? refuse_unknown(name) : gts_step_check_access(found->step);
     if (status == 0)
         *step = gts_step_keep(found->step);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return status;
 }
 
 int gts_step_take_back(const char *name, gts_step **step)
 {
     *step = NULL;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     handed_over **const link = find_link(name);
     const int status = *link == NULL ? refuse_unknown(name) : gts_step_enter((*link)->step);
     if (status == 0) {
@@ -159,7 +159,7 @@ int gts_step_take_back(const char *name, gts_step **step)
         (*step)->access = GTS_STEP_TAKEN_BACK;
         gts_step_leave(*step);
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return status;
 }
 
@@ -168,18 +168,18 @@ static void wait_until_idle(gts_step *step)
 {
     const struct timespec pause = {.tv_nsec = 100000};
     while (gts_step_enter(step) != 0)
-        (void)nanosleep(&pause, NULL);
+        nanosleep(&pause, NULL);
     gts_step_leave(step);
 }
 
 gts_step *gts_step_end_one(void)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_step *const step = first == NULL ? NULL : take_step(&first);
     const gts_step_access access = step == NULL ? GTS_STEP_OF_PARENT : step->access;
     if (step != NULL)
         step->access = GTS_STEP_HOST_ENDED;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     if (access != GTS_STEP_OF_PARENT) /* a step that a thread of the parent was running will never end */
         wait_until_idle(step);
     return step;

@@ -17,17 +17,16 @@ int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, co
     const gts_role *const role = self->positions[position].role;
     char of[128] = "", before[256] = "";
     if (role->step != NULL) /* whose message may say what has run in it */
-        (void)snprintf(of, sizeof of, " of step '%.100s'", self->name);
+        snprintf(of, sizeof of, " of step '%.100s'", self->name);
     if (position == 1)
-        (void)snprintf(before, sizeof before, ". Position 1%s has run", of);
+        snprintf(before, sizeof before, ". Position 1%s has run", of);
     else if (position > 1)
-        (void)snprintf(before, sizeof before, ". The positions 1 to %zu%s have run", position, of);
+        snprintf(before, sizeof before, ". The positions 1 to %zu%s have run", position, of);
     const size_t length = strlen(reason);
     const bool ends = length > 0 && reason[length - 1] == '.';
-    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Step '%s' has stopped at position %zu of %zu, %s '%s'%s%.*s%s.", self->name, position + 1,
-                        self->count, role->kind, role->name, length > 0 ? ": " : "", (int)(ends ? length - 1 : length),
-                        reason, before);
+    gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' has stopped at position %zu of %zu, %s '%s'%s%.*s%s.",
+                  self->name, position + 1, self->count, role->kind, role->name, length > 0 ? ": " : "",
+                  (int)(ends ? length - 1 : length), reason, before);
     gts_own_error.kind = kind;
     return -1;
 }
@@ -35,7 +34,7 @@ int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, co
 int gts_step_set_error(gts_error_kind kind, const char *text)
 {
     gts_own_error.kind = kind;
-    (void)snprintf(gts_own_error.message, sizeof gts_own_error.message, "%s", text);
+    snprintf(gts_own_error.message, sizeof gts_own_error.message, "%s", text);
     return -1;
 }
 
@@ -102,7 +101,7 @@ int gts_step_free(gts_step **step)
     GTS_OBSERVE(free_step, self);
     for (size_t i = 0; i < self->count; ++i) {
         gts_unbind(&self->positions[i].call);
-        (void)gts_step_free(&self->positions[i].role->step); /* it runs only as a part of this one */
+        gts_step_free(&self->positions[i].role->step); /* it runs only as a part of this one */
         if (self->positions[i].role->array_count > 0)
             free(self->positions[i].role->held);
         free(self->positions[i].role);
@@ -234,7 +233,7 @@ static GTS_COLD int fail(const gts_step *self, size_t position, int status)
     const gts_position *const at = &self->positions[position];
     if (at->call == NULL && at->role->step == NULL) {
         char reason[64];
-        (void)snprintf(reason, sizeof reason, "it has returned %d.", status);
+        snprintf(reason, sizeof reason, "it has returned %d.", status);
         return gts_step_fail(self, position, GTS_RUNTIME_ERROR, reason);
     }
     const gts_error error = *gts_last_error(gts_bound_program(at->call)); /* of a step: gts_own_error */

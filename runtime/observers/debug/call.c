@@ -56,8 +56,8 @@ static void show_progress(const gts_program *self, const gts_checked *checked, c
 {
     if (!checked->checks->shows_progress)
         return;
-    (void)fprintf(stderr, "Call %" PRIu64 " of program '%s' %s.\n", checked->calls, self->stub->name, what);
-    (void)fflush(stderr);
+    fprintf(stderr, "Call %" PRIu64 " of program '%s' %s.\n", checked->calls, self->stub->name, what);
+    fflush(stderr);
 }
 
 /* Ends the checks of this call. */
@@ -84,16 +84,15 @@ static void begin(gts_program *self, gts_checked *checked)
     checked->is_running = !gts_stream_is_captured(self);
     ++checked->calls;
     if (!checked->is_running && !checked->was_captured)
-        (void)fprintf(stderr, "Captured calls of program '%s' are not checked: they run when the graph is launched.\n",
-                      self->stub->name);
+        fprintf(stderr, "Captured calls of program '%s' are not checked: they run when the graph is launched.\n",
+                self->stub->name);
     checked->was_captured |= !checked->is_running;
     if (!checked->is_running || checked->checks->guarded == GTS_NOT_GUARDED)
         return;
     const char *const obstacle = gts_guard_obstacle(self);
     gts_checked_of(self)->is_guarded = obstacle == NULL;
     if (obstacle != NULL && checked->calls == 1)
-        (void)fprintf(stderr, "Check 'bounds' checks nothing of program '%s', because %s.\n", self->stub->name,
-                      obstacle);
+        fprintf(stderr, "Check 'bounds' checks nothing of program '%s', because %s.\n", self->stub->name, obstacle);
 }
 
 /* Checks the arguments before the SDFG runs. After -1 it must not run. */

@@ -37,7 +37,7 @@ static void select_field(gts_checked *checked, uint32_t index, const gts_contrac
     }
     for (uint32_t i = 0; i < checks->trace_count; ++i) {
         if (checks->traces[i].rank == contract->rank)
-            (void)gts_pattern_selects(&checks->traces[i].fields, contract->path);
+            gts_pattern_selects(&checks->traces[i].fields, contract->path);
     }
     gts_checked_join_limits(checked, index);
 }

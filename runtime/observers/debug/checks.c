@@ -23,17 +23,17 @@ gts_checks *gts_checks_begin(const char *text)
     gts_checks *const self = gts_checks_read(text);
     if (self == NULL)
         return NULL;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     self->outer = gts_checks_running;
     gts_checks_running = self;
     gts_add_attention(1);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return self;
 }
 
 static void take_off(gts_checks *self)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_checks *_Atomic *link = &gts_checks_running;
     while (*link != NULL && *link != self)
         link = &(*link)->outer;
@@ -41,13 +41,13 @@ static void take_off(gts_checks *self)
         *link = self->outer;
         gts_add_attention(-1);
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* Waits for the call that is running. */
 static void forget_checks(gts_program *program, void *checks)
 {
-    (void)gts_lock(program, GTS_FOREVER);
+    gts_lock(program, GTS_FOREVER);
     gts_checked_forget(program, checks);
     gts_leave(program);
 }
@@ -55,7 +55,7 @@ static void forget_checks(gts_program *program, void *checks)
 static void warn_about_pattern(const gts_pattern *pattern, const char *what)
 {
     if (pattern->pattern != NULL && !pattern->is_optional && !pattern->has_matched)
-        (void)fprintf(stderr, "Check '%s' has selected no %s that was called.\n", pattern->item, what);
+        fprintf(stderr, "Check '%s' has selected no %s that was called.\n", pattern->item, what);
 }
 
 /* Warns about patterns that have selected nothing, where there was something to select. */
@@ -112,7 +112,7 @@ void gts_checks_read_environment(void)
         return;
     whole_process = gts_checks_begin(text);
     if (whole_process != NULL)
-        (void)atexit(warn_at_exit);
+        atexit(warn_at_exit);
     else
-        (void)fprintf(stderr, "GTSTUB_CHECK is ignored: %s\n", gts_own_error.message);
+        fprintf(stderr, "GTSTUB_CHECK is ignored: %s\n", gts_own_error.message);
 }

@@ -37,10 +37,10 @@ int gts_checked_to_host(gts_program *self, gts_checked *checked, const char *nam
     if (gts_gpu_functions(self) != NULL)
         return copy_to_host(self, checked, name, array);
     if (!checked->was_elsewhere)
-        (void)fprintf(stderr,
-                      "Argument '%s' of program '%s' is not checked: it is on device '%s', and no program has been "
-                      "loaded whose kernels run there.\n",
-                      name, self->stub->name, gts_device_name(array->device));
+        fprintf(stderr,
+                "Argument '%s' of program '%s' is not checked: it is on device '%s', and no program has been "
+                "loaded whose kernels run there.\n",
+                name, self->stub->name, gts_device_name(array->device));
     checked->was_elsewhere = true;
     return 1;
 }
@@ -74,12 +74,12 @@ static void print_value(const gts_program *self, gts_checked *checked, uint32_t 
     if (gts_scan_offset(array, traced, &offset)) {
         const char *const element = (const char *)array->data + offset * (int64_t)gts_dtype_size(array->dtype);
         gts_element_text(array->dtype, element, value, sizeof value);
-        (void)fprintf(stderr, "Call %" PRIu64 " of program '%s', %s: argument '%s' is %s at %s.\n", checked->calls,
-                      self->stub->name, when, contract->path, value, place.text);
+        fprintf(stderr, "Call %" PRIu64 " of program '%s', %s: argument '%s' is %s at %s.\n", checked->calls,
+                self->stub->name, when, contract->path, value, place.text);
     } else if (!checked->fields[index].lacks_index) {
         checked->fields[index].lacks_index = true;
-        (void)fprintf(stderr, "Argument '%s' of program '%s' has no element at %s for check '%s'.\n", contract->path,
-                      self->stub->name, place.text, trace->fields.item);
+        fprintf(stderr, "Argument '%s' of program '%s' has no element at %s for check '%s'.\n", contract->path,
+                self->stub->name, place.text, trace->fields.item);
     }
 }
 
@@ -115,20 +115,20 @@ static void describe(const gts_program *self, uint32_t index, const gts_array *a
     const char *const place = where.text;
     gts_element_text(array->dtype, finding->element, value, sizeof value);
     if (what == NULL)
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
-                            GTS_ARGUMENT "is %s at %s before the call; check '%s' refuses %" PRIu64 " of %" PRIu64
-                                         " elements.",
-                            path, name, value, place, item, finding->count, finding->total);
+        gts_error_set(error, GTS_RUNTIME_ERROR,
+                      GTS_ARGUMENT "is %s at %s before the call; check '%s' refuses %" PRIu64 " of %" PRIu64
+                                   " elements.",
+                      path, name, value, place, item, finding->count, finding->total);
     else if (finding->count == finding->old_count)
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
-                            GTS_ARGUMENT "is %s at %s before and after the call; check '%s' refuses %" PRIu64
-                                         " of %" PRIu64 " elements.",
-                            path, name, value, place, item, finding->count, finding->total);
+        gts_error_set(error, GTS_RUNTIME_ERROR,
+                      GTS_ARGUMENT "is %s at %s before and after the call; check '%s' refuses %" PRIu64 " of %" PRIu64
+                                   " elements.",
+                      path, name, value, place, item, finding->count, finding->total);
     else
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
-                            GTS_ARGUMENT "is %s at %s after %s; check '%s' refuses %" PRIu64 " of %" PRIu64
-                                         " elements, %" PRIu64 " of them also before the call.",
-                            path, name, value, place, what, item, finding->count, finding->total, finding->old_count);
+        gts_error_set(error, GTS_RUNTIME_ERROR,
+                      GTS_ARGUMENT "is %s at %s after %s; check '%s' refuses %" PRIu64 " of %" PRIu64
+                                   " elements, %" PRIu64 " of them also before the call.",
+                      path, name, value, place, what, item, finding->count, finding->total, finding->old_count);
 }
 
 int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, const gts_array *array,

@@ -86,7 +86,7 @@ int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size)
     *region = (gts_region){.low = low, .high = low + size, .align = WORKSPACE_ALIGNMENT};
     if (!place_copy(region, guard->at_end))
         return gts_guard_refuse_memory(self);
-    (void)memcpy((void *)region->copy, (void *)low, size);
+    memcpy((void *)region->copy, (void *)low, size);
     self->workspace[workspace] = (void *)region->copy;
     return 0;
 }

@@ -41,7 +41,7 @@ static int check_argument(gts_program *self, gts_checked *checked, uint32_t inde
 {
     gts_array array;
     char when[512];
-    (void)snprintf(when, sizeof when, "after %s", map);
+    snprintf(when, sizeof when, "after %s", map);
     GTS_TRY(gts_checked_trace(self, checked, index, index + 1, when));
     if (!checked->fields[index].is_checked)
         return 0;
@@ -92,7 +92,7 @@ static int check_rule(gts_program *self, gts_checked *checked, const gts_map_out
     char place[256], value[64];
     describe_index(output, finding.index, place, sizeof place);
     gts_element_text(array->dtype, finding.element, value, sizeof value);
-    (void)gts_error_set(
+    gts_error_set(
         &error, GTS_RUNTIME_ERROR,
         "Array '%s' of program '%s' is %s at %s after %s; check '%s' refuses %" PRIu64 " of %" PRIu64 " elements.",
         output->array, self->stub->name, value, place, output->map, rule->fields.item, finding.count, finding.total);
@@ -117,9 +117,9 @@ static int check_transient(gts_program *self, gts_checked *checked, const gts_ma
 static int check_output(gts_program *self, gts_checked *checked, const gts_map_output *output)
 {
     if (output->is_first && checked->checks->shows_progress) {
-        (void)fprintf(stderr, "Call %" PRIu64 " of program '%s' has run %s.\n", checked->calls, self->stub->name,
-                      output->map);
-        (void)fflush(stderr);
+        fprintf(stderr, "Call %" PRIu64 " of program '%s' has run %s.\n", checked->calls, self->stub->name,
+                output->map);
+        fflush(stderr);
     }
     const uint32_t index = find_argument(self, output->data);
     if (index == UINT32_MAX)
@@ -138,7 +138,7 @@ static gts_program *find_program(const void *handle)
 
 static void after_map(void *handle, const gts_map_output *output)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_program *const self = find_program(handle);
     gts_checked_program *const own = self == NULL ? NULL : gts_checked_of(self);
     if (own != NULL && own->guard != NULL)
@@ -149,7 +149,7 @@ static void after_map(void *handle, const gts_map_output *output)
         if (own->map_failed)
             own->map_error = self->error;
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Programs -------------------------------------------------------------------------------------------------- */
@@ -166,22 +166,22 @@ void gts_maps_begin(gts_program *self)
 {
     gts_checked_program *const own = gts_checked_of(self);
     own->map_failed = false;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     own->next = programs;
     programs = self;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 int gts_maps_end(gts_program *self)
 {
     gts_checked_program *const own = gts_checked_of(self);
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_program **link = &programs;
     while (*link != NULL && *link != self)
         link = &gts_checked_of(*link)->next;
     if (*link != NULL)
         *link = own->next;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     if (!own->map_failed)
         return 0;
     own->map_failed = false;

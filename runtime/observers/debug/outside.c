@@ -29,7 +29,7 @@ void gts_guard_fill(void *memory, uintptr_t address, size_t size)
     for (size_t i = 0; i < size; i += sizeof(uint32_t)) {
         const uint64_t mixed = (uint64_t)(address + i) / sizeof(uint32_t) * UINT64_C(0x9e3779b97f4a7c15);
         const uint32_t word = UINT32_C(0x7ff40000) | (uint32_t)(mixed >> 48);
-        (void)memcpy((char *)memory + i, &word, sizeof word);
+        memcpy((char *)memory + i, &word, sizeof word);
     }
 }
 
@@ -158,9 +158,9 @@ static void describe_distance(const stray *found, size_t size, const char *unit,
 {
     const uint64_t first = distance(found, found->first, size), last = distance(found, found->farthest, size);
     if (last > first)
-        (void)snprintf(text, text_size, "%" PRIu64 " to %" PRIu64 " %ss", first, last, unit);
+        snprintf(text, text_size, "%" PRIu64 " to %" PRIu64 " %ss", first, last, unit);
     else
-        (void)snprintf(text, text_size, "%" PRIu64 " %s%s", first, unit, first == 1 ? "" : "s");
+        snprintf(text, text_size, "%" PRIu64 " %s%s", first, unit, first == 1 ? "" : "s");
 }
 
 /* `part` is the array that was found, or NULL. */
@@ -175,18 +175,18 @@ static void describe(const gts_program *self, const gts_guard *guard, const gts_
     describe_distance(found, part == NULL ? 1 : gts_dtype_size(part->array.dtype), part == NULL ? "byte" : "element",
                       text, sizeof text);
     if (part == NULL) {
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR, GTS_WORKSPACE "is %s %s %s by %s; check 'bounds' refuses this.",
-                            self->stub->name, self->stub->workspaces[found->region - guard->workspaces].storage,
-                            found->verb, text, place, what);
+        gts_error_set(error, GTS_RUNTIME_ERROR, GTS_WORKSPACE "is %s %s %s by %s; check 'bounds' refuses this.",
+                      self->stub->name, self->stub->workspaces[found->region - guard->workspaces].storage, found->verb,
+                      text, place, what);
         return;
     }
     const gts_contract *const contract = &self->stub->leaves[part->leaf];
     if (contract->kind == GTS_CONNECTIVITY)
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR, GTS_TABLE "is %s %s %s by %s%s; check 'bounds' refuses this.",
-                            contract->path, self->stub->name, found->verb, text, place, what, others);
+        gts_error_set(error, GTS_RUNTIME_ERROR, GTS_TABLE "is %s %s %s by %s%s; check 'bounds' refuses this.",
+                      contract->path, self->stub->name, found->verb, text, place, what, others);
     else
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR, GTS_ARGUMENT "is %s %s %s by %s%s; check 'bounds' refuses this.",
-                            contract->path, self->stub->name, found->verb, text, place, what, others);
+        gts_error_set(error, GTS_RUNTIME_ERROR, GTS_ARGUMENT "is %s %s %s by %s%s; check 'bounds' refuses this.",
+                      contract->path, self->stub->name, found->verb, text, place, what, others);
 }
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */

@@ -76,9 +76,9 @@ static void pass_on(int number, siginfo_t *info, void *context)
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(number);
     } else if (before.sa_handler == SIG_DFL || !is_sent) {
-        (void)signal(number, SIG_DFL); /* the access is repeated, and ends the process */
+        signal(number, SIG_DFL); /* the access is repeated, and ends the process */
         if (is_sent)
-            (void)raise(number);
+            raise(number);
     }
 }
 
@@ -100,23 +100,23 @@ static bool is_ours(void)
 
 void gts_pages_watch(void)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     if (watchers++ == 0 && !is_ours()) {
         struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
         action.sa_sigaction = on_fault;
-        (void)sigemptyset(&action.sa_mask);
-        (void)sigaction(SIGSEGV, NULL, &before);
-        (void)sigaction(SIGSEGV, &action, NULL);
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGSEGV, NULL, &before);
+        sigaction(SIGSEGV, &action, NULL);
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void gts_pages_unwatch(void)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     if (--watchers == 0 && is_ours()) /* otherwise somebody has replaced it meanwhile */
-        (void)sigaction(SIGSEGV, &before, NULL);
-    (void)pthread_mutex_unlock(&lock);
+        sigaction(SIGSEGV, &before, NULL);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -142,12 +142,12 @@ gts_pages *gts_pages_reserve(size_t size, size_t most)
     void *const memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_pages *const self = take_pages(most);
     self->count = 0;
     self->begin = (uintptr_t)memory; /* while `end` is 0 */
     self->end = (uintptr_t)memory + size;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return self;
 }
 
@@ -155,11 +155,11 @@ void gts_pages_release(gts_pages *self)
 {
     if (self == NULL)
         return;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const uintptr_t begin = self->begin, end = self->end;
     self->end = 0; /* no address is below it */
-    (void)munmap((void *)begin, end - begin);
-    (void)pthread_mutex_unlock(&lock);
+    munmap((void *)begin, end - begin);
+    pthread_mutex_unlock(&lock);
 }
 
 static bool protect(uintptr_t begin, uintptr_t end, int access)

@@ -57,7 +57,7 @@ typedef int64_t mask __attribute__((vector_size(VECTOR)));
         for (; i + UNROLLED * step <= count; i += UNROLLED * step) {                                                   \
             for (int64_t j = 0; j < UNROLLED; ++j) {                                                                   \
                 elements_##name elements;                                                                              \
-                (void)memcpy(&elements, data + i + j * step, sizeof elements);                                         \
+                memcpy(&elements, data + i + j * step, sizeof elements);                                               \
                 const vector values = __builtin_convertvector(elements, vector);                                       \
                 if (refuses_nan)                                                                                       \
                     inside &= (mask)(values >= lows) & (mask)(values <= highs);                                        \
@@ -254,7 +254,7 @@ static void complex_text(gts_dtype dtype, const void *element, char *text, size_
     char real[32], imaginary[32];
     float_text(part, number.real, real, sizeof real);
     float_text(part, number.imaginary, imaginary, sizeof imaginary);
-    (void)snprintf(text, size, "(%s%s%sj)", real, *imaginary == '-' ? "" : "+", imaginary);
+    snprintf(text, size, "(%s%s%sj)", real, *imaginary == '-' ? "" : "+", imaginary);
 }
 
 void gts_element_text(gts_dtype dtype, const void *element, char *text, size_t size)
@@ -264,9 +264,9 @@ void gts_element_text(gts_dtype dtype, const void *element, char *text, size_t s
     else if (dtype >= GTS_FLOAT32)
         float_text(dtype, gts_element_float(dtype, element), text, size);
     else if (dtype == GTS_BOOL)
-        (void)snprintf(text, size, "%s", gts_element_integer(dtype, element) != 0 ? "True" : "False");
+        snprintf(text, size, "%s", gts_element_integer(dtype, element) != 0 ? "True" : "False");
     else if (dtype == GTS_UINT64)
-        (void)snprintf(text, size, "%" PRIu64, (uint64_t)gts_element_integer(dtype, element));
+        snprintf(text, size, "%" PRIu64, (uint64_t)gts_element_integer(dtype, element));
     else
-        (void)snprintf(text, size, "%" PRId64, gts_element_integer(dtype, element));
+        snprintf(text, size, "%" PRId64, gts_element_integer(dtype, element));
 }

@@ -66,7 +66,7 @@ static char *trim(char *text)
 static char *keep(reader *self, const char *text, size_t length)
 {
     char *const kept = self->end;
-    (void)memcpy(kept, text, length);
+    memcpy(kept, text, length);
     kept[length] = '\0';
     self->end += length + 1;
     return kept;

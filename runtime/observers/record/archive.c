@@ -72,14 +72,14 @@ void gts_archive_note_program(const char *program)
     if (file < 0)
         return;
     (void)!write(file, line, (size_t)length); /* one call, because other processes append to the file, too */
-    (void)close(file);
+    close(file);
 }
 
 /* Creates a new directory. Its name has a number if need be, because process ids repeat. */
 static bool make_own_directory(void)
 {
     char host[256] = "";
-    (void)gethostname(host, sizeof host - 1);
+    gethostname(host, sizeof host - 1);
     const int length = snprintf(archive.path, sizeof archive.path, "%s/%s-%ld", archive.directory, host,
                                 (long)getpid());
     bool is_made = fits(length, sizeof archive.path) && mkdir(archive.path, GTS_DIRECTORY_MODE) == 0;
@@ -127,14 +127,14 @@ void gts_archive_give_up(void)
         !fits(snprintf(path, sizeof path, "%s.incomplete", archive.path), sizeof path) ||
         rename(archive.path, path) != 0)
         return;
-    (void)memcpy(archive.path, path, sizeof path);
+    memcpy(archive.path, path, sizeof path);
     archive.is_incomplete = true;
 }
 
 void gts_archive_forget(void)
 {
     if (archive.index >= 0)
-        (void)close(archive.index);
+        close(archive.index);
     archive.index = -1;
     archive.path[0] = '\0';
     archive.is_incomplete = false;
@@ -162,7 +162,7 @@ int64_t gts_archive_put(gts_store *store, const char *program, const char *leaf,
 {
     char number[16] = "", path[PATH_MAX];
     if (store->number > 1)
-        (void)snprintf(number, sizeof number, "@%u", store->number);
+        snprintf(number, sizeof number, "@%u", store->number);
     if (!fits(snprintf(path, sizeof path, "%s/%s/%s_%s%s.dat", archive.path, program, program, leaf, number),
               sizeof path))
         return -1;

@@ -70,13 +70,12 @@ static void read_environment(void)
         return;
     recorder.wanted = programs == NULL ? NULL : gts_new_text("%s", programs);
     if (!read_calls(calls == NULL ? "" : calls))
-        (void)fprintf(
+        fprintf(
             stderr,
             "Nothing is recorded: GTSTUB_RECORD_CALLS must be 'N', 'N..M', 'N..' or '..M', counted from 1, not '%s'.\n",
             calls);
     else if (!gts_archive_choose(directory))
-        (void)fprintf(stderr, "Nothing is recorded: directory '%s' cannot be created: %s.\n", directory,
-                      strerror(errno));
+        fprintf(stderr, "Nothing is recorded: directory '%s' cannot be created: %s.\n", directory, strerror(errno));
     else
         begin();
 }
@@ -102,7 +101,7 @@ static gts_recorder_program *find_or_make(const gts_stub *stub)
     *made = (gts_recorder_program){
         .next = recorder.programs, .stub = stub, .id = new_id(stub->name), .has_ended = gts_has_callbacks(stub)};
     if (made->has_ended)
-        (void)fprintf(stderr, "Program '%s' is not recorded: it calls functions of its host.\n", stub->name);
+        fprintf(stderr, "Program '%s' is not recorded: it calls functions of its host.\n", stub->name);
     return recorder.programs = made;
 }
 
@@ -110,12 +109,12 @@ static void load(gts_program *self, void *library)
 {
     const gts_stub *const stub = self->stub;
     (void)library;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     if (recorder.is_on && recorder.wanted != NULL)
         gts_archive_note_program(stub->name);
     const bool is_recorded = recorder.is_on && (recorder.wanted == NULL || gts_has_name(recorder.wanted, stub->name));
     *(gts_recorder_program **)gts_observed(self, gts_recorder_offset) = is_recorded ? find_or_make(stub) : NULL;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Calls on a GPU -------------------------------------------------------------------------------------------- */
@@ -139,18 +138,17 @@ static bool can_be_copied(const gts_program *self)
         return true;
     if (gts_gpu_functions(self) == NULL) {
         program->has_ended = true;
-        (void)fprintf(
-            stderr,
-            "Program '%s' is not recorded: its argument '%s' is on device '%s', and no program has been loaded "
-            "whose kernels run there.\n",
-            self->stub->name, leaf->path, gts_device_name(leaf->device));
+        fprintf(stderr,
+                "Program '%s' is not recorded: its argument '%s' is on device '%s', and no program has been loaded "
+                "whose kernels run there.\n",
+                self->stub->name, leaf->path, gts_device_name(leaf->device));
         return false;
     }
     if (!gts_stream_is_captured(self))
         return true;
     if (!program->was_captured)
-        (void)fprintf(stderr, "Captured calls of program '%s' are not recorded: they run when the graph is launched.\n",
-                      self->stub->name);
+        fprintf(stderr, "Captured calls of program '%s' are not recorded: they run when the graph is launched.\n",
+                self->stub->name);
     program->was_captured = true;
     return false;
 }
@@ -168,17 +166,17 @@ static void stop(const gts_program *self, const gts_recorder_call *call, uint64_
     gts_archive_give_up();
     if (call->gpu_error != 0) {
         gts_recorder_of(self)->has_ended = true;
-        (void)fprintf(stderr,
-                      "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be "
-                      "copied from the GPU: %s. All calls before it can be replayed.\n",
-                      name, number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
+        fprintf(stderr,
+                "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be "
+                "copied from the GPU: %s. All calls before it can be replayed.\n",
+                name, number, gts_cuda_describe(gts_gpu_functions(self), call->gpu_error).text);
     } else {
         recorder.is_on = false;
         gts_add_attention(-1);
-        (void)fprintf(stderr,
-                      "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
-                      "All calls before it can be replayed.\n",
-                      number, name, gts_archive_path(), strerror(reason));
+        fprintf(stderr,
+                "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
+                "All calls before it can be replayed.\n",
+                number, name, gts_archive_path(), strerror(reason));
     }
 }
 
@@ -193,11 +191,11 @@ static void enter_recorded(gts_program *self)
     const gts_recorder_program *const program = gts_recorder_of(self);
     if (program == NULL)
         return;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     const uint64_t number = program->calls + 1;
     const bool counts = counts_call(program, number);
     const bool records = counts && number >= recorder.first;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     if (records)
         gts_forget_arrays(self); /* so that the call reads all arrays, also those that the SDFG does not take */
     self->has_extra_work |= counts;
@@ -206,7 +204,7 @@ static void enter_recorded(gts_program *self)
 /* Records the arguments before the SDFG runs. Returns NULL if this call is not recorded. */
 static gts_recorder_call *before(gts_program *self)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_recorder_call *call = NULL;
     gts_recorder_program *const program = gts_recorder_of(self);
     const uint64_t number = ++program->calls;
@@ -219,17 +217,17 @@ static gts_recorder_call *before(gts_program *self)
             call = NULL;
         }
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return call;
 }
 
 /* Records the results, if the SDFG has run, and frees `call`. */
 static void after(gts_program *self, gts_recorder_call *call, bool has_run)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     if (has_run && recorder.is_on && !gts_snapshot_after(self, call))
         stop(self, call, call->number);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     free(call);
 }
 

@@ -75,7 +75,7 @@ static gts_store *find_store(gts_recorder_program *program, uint32_t leaf, const
     }
     gts_store *const store = gts_new(1, sizeof *store);
     *store = (gts_store){.next = program->stores, .leaf = leaf, .number = number, .last = -1};
-    (void)memcpy(store->shape, array->shape, sizeof store->shape);
+    memcpy(store->shape, array->shape, sizeof store->shape);
     return program->stores = store;
 }
 
@@ -123,39 +123,38 @@ static void join_overlapping(gts_recorder_value *values, uint32_t count)
 static void print_program(FILE *out, const gts_recorder_program *program)
 {
     const gts_stub *const stub = program->stub;
-    (void)fprintf(out, "program\t%s\t%s\t%s\t%s\t%" PRIu32 "\n", program->id, stub->name, stub->program_digest,
-                  stub->sdfg_digest, stub->leaf_count);
+    fprintf(out, "program\t%s\t%s\t%s\t%s\t%" PRIu32 "\n", program->id, stub->name, stub->program_digest,
+            stub->sdfg_digest, stub->leaf_count);
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const leaf = &stub->leaves[i];
-        (void)fprintf(out, "leaf\t%s\t%s\t%s\t%s\t%d\t%" PRId32, leaf->name, leaf->path, gts_kind_names[leaf->kind],
-                      gts_dtype_name(leaf->dtype), leaf->written, leaf->rank);
+        fprintf(out, "leaf\t%s\t%s\t%s\t%s\t%d\t%" PRId32, leaf->name, leaf->path, gts_kind_names[leaf->kind],
+                gts_dtype_name(leaf->dtype), leaf->written, leaf->rank);
         for (int32_t axis = 0; axis < leaf->rank; ++axis)
-            (void)fprintf(out, "\t%s", leaf->axes[axis].dim);
+            fprintf(out, "\t%s", leaf->axes[axis].dim);
         if (leaf->kind == GTS_CONNECTIVITY)
-            (void)fprintf(out, "\t%s\t%d", leaf->codomain, leaf->has_skip_values);
-        (void)fputc('\n', out);
+            fprintf(out, "\t%s\t%d", leaf->codomain, leaf->has_skip_values);
+        fputc('\n', out);
     }
 }
 
 static void print_numbers(FILE *out, const int64_t *numbers, int32_t count)
 {
     for (int32_t i = 0; i < count; ++i)
-        (void)fprintf(out, "\t%" PRId64, numbers[i]);
+        fprintf(out, "\t%" PRId64, numbers[i]);
 }
 
 static void print_call(FILE *out, const gts_recorder_program *program, const gts_recorder_call *call)
 {
-    (void)fprintf(out, "call\t%s\t%" PRIu64 "\n", program->id, call->number);
+    fprintf(out, "call\t%s\t%" PRIu64 "\n", program->id, call->number);
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
         const gts_recorder_value *const value = &call->values[i];
         const gts_array *const array = &value->array;
-        (void)fprintf(out, "value\t%u\t%" PRId64 "\t%" PRId64 "\t%" PRIu32 "\t%" PRIu64, value->store->number,
-                      value->before, value->after, value->span.memory,
-                      (uint64_t)((uintptr_t)array->data - value->span.low));
+        fprintf(out, "value\t%u\t%" PRId64 "\t%" PRId64 "\t%" PRIu32 "\t%" PRIu64, value->store->number, value->before,
+                value->after, value->span.memory, (uint64_t)((uintptr_t)array->data - value->span.low));
         print_numbers(out, array->shape, array->rank);
         print_numbers(out, array->origin, array->rank);
         print_numbers(out, array->strides, array->rank);
-        (void)fputc('\n', out);
+        fputc('\n', out);
     }
 }
 

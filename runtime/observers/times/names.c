@@ -31,7 +31,7 @@ static uint64_t hash_of(const char *text)
 static const name *find_name(const char *text)
 {
     name **link = &table[hash_of(text) % (sizeof table / sizeof *table)];
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     while (*link != NULL && strcmp((*link)->text, text) != 0)
         link = &(*link)->next;
     if (*link == NULL && count < MOST) {
@@ -41,7 +41,7 @@ static const name *find_name(const char *text)
         memcpy((*link)->text, text, size);
     }
     const name *const found = *link;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return found;
 }
 
@@ -60,11 +60,11 @@ uint32_t gts_named_track(const char *text)
 const char *gts_track_name(uint32_t track)
 {
     const char *text = OTHERS;
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
         for (const name *each = table[i]; each != NULL; each = each->next)
             text = GTS_FIRST_NAMED + each->number == track ? each->text : text;
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return text;
 }

@@ -115,15 +115,15 @@ static void add(gts_row *row, uint64_t time)
 
 void gts_profile_find(gts_timed *timed, const gts_stub *stub)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     timed->times = find_times(running, stub, NULL);
     timed->profile = running == NULL ? 0 : running->number;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void gts_profile_add_call(gts_times *times, const gts_call *call)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     for (; times != NULL; times = times->outer) {
         gts_row *const row = &times->row[call->is_initial ? 0 : GTS_CALL_ROWS];
         gts_pool_use *const memory = &times->memory[call->is_initial ? 0 : 1];
@@ -135,28 +135,28 @@ void gts_profile_add_call(gts_times *times, const gts_call *call)
         memory->bytes += call->taken.bytes;
         memory->ns += call->taken.ns;
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void gts_profile_add_action(const gts_step *step, size_t position, uint64_t begin, uint64_t end)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     gts_profile *profile = running;
     while (profile != NULL && profile->begin > begin)
         profile = profile->outer;
     for (gts_times *times = find_times(profile, NULL, step); times != NULL; times = times->outer)
         add(&times->row[position], end - begin);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void gts_profile_free_step(const gts_step *step)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     for (const gts_profile *profile = running; profile != NULL; profile = profile->outer) {
         for (gts_times *times = profile->steps; times != NULL; times = times->next)
             times->step = times->step == step->id ? 0 : times->step;
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Beginning and ending -------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static gts_profile *begin(void)
 {
     static uint64_t last_number;
     gts_profile *const profile = gts_new(1, sizeof *profile);
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     *profile = (gts_profile){
         .outer = running,
         .begin = gts_ticks(),
@@ -181,7 +181,7 @@ static gts_profile *begin(void)
     };
     set_running(profile);
     gts_add_attention(1);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return profile;
 }
 
@@ -203,17 +203,17 @@ static void wait_for_call(gts_program *program, void *patience)
 /* Ends a profile and those inside it, and returns its report. `patience`, in ns, is for each call that is running. */
 static char *end(gts_profile *profile, uint64_t patience)
 {
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     while (profile->wall == 0) {
         running->wall = gts_ticks() - running->begin + 1;
         set_running(running->outer);
         gts_add_attention(-1);
     }
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     gts_loaded_visit(wait_for_call, &patience);
-    (void)pthread_mutex_lock(&lock); /* for the call that has tried its patience */
+    pthread_mutex_lock(&lock); /* for the call that has tried its patience */
     char *const report = gts_profile_report(profile->programs, profile->steps, profile->wall);
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     return report;
 }
 
@@ -263,7 +263,7 @@ static void write_report(void)
         return;
     FILE *const file = gts_create_file(whole_process.path);
     if (file == NULL || fputs(report, file) < 0 || fclose(file) != 0)
-        (void)fprintf(stderr, "The profile cannot be written to '%s': %s.\n", whole_process.path, strerror(errno));
+        fprintf(stderr, "The profile cannot be written to '%s': %s.\n", whole_process.path, strerror(errno));
 }
 
 void gts_profile_read_environment(void)
@@ -271,5 +271,5 @@ void gts_profile_read_environment(void)
     whole_process.path = gts_own_path(getenv("GTSTUB_PROFILE"));
     whole_process.profile = whole_process.path == NULL ? NULL : begin();
     if (whole_process.profile != NULL)
-        (void)atexit(write_report);
+        atexit(write_report);
 }

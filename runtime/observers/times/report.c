@@ -16,7 +16,7 @@ typedef struct report {
 static void print_seconds(FILE *out, uint64_t ns)
 {
     const uint64_t second = 1000000000;
-    (void)fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / second, ns % second);
+    fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / second, ns % second);
 }
 
 /* Rounded up, so that no sum is below one of its times. */
@@ -58,12 +58,12 @@ static void print_histogram(const report *self, const char *name, const gts_hist
                    {"median", ns_of(self, median_of(histogram))},
                    {"max", ns_of(self, histogram->max)},
                    {"total", total}};
-    (void)fprintf(self->out, ", \"%s\": {", name);
+    fprintf(self->out, ", \"%s\": {", name);
     for (unsigned int i = 0; i < sizeof figures / sizeof *figures; ++i) {
-        (void)fprintf(self->out, "%s\"%s\": ", i == 0 ? "" : ", ", figures[i].name);
+        fprintf(self->out, "%s\"%s\": ", i == 0 ? "" : ", ", figures[i].name);
         print_seconds(self->out, figures[i].ns);
     }
-    (void)fputs("}", self->out);
+    fputs("}", self->out);
 }
 
 static void print_calls(const report *self, const char *name, const gts_row *row, const gts_pool_use *memory)
@@ -71,23 +71,22 @@ static void print_calls(const report *self, const char *name, const gts_row *row
     const uint64_t count = count_of(&row[GTS_WHOLE].time);
     const uint64_t conversion = ns_of(self, row[GTS_CONVERSION].time.total),
                    sdfg = ns_of(self, row[GTS_SDFG].time.total);
-    (void)fprintf(self->out, ",\n  \"%s\": ", name);
+    fprintf(self->out, ",\n  \"%s\": ", name);
     if (count == 0) {
-        (void)fputs("null", self->out);
+        fputs("null", self->out);
         return;
     }
-    (void)fprintf(self->out, "{\"calls\": %" PRIu64, count);
+    fprintf(self->out, "{\"calls\": %" PRIu64, count);
     print_histogram(self, "conversion", &row[GTS_CONVERSION].time, conversion);
     print_histogram(self, "sdfg", &row[GTS_SDFG].time, sdfg);
     print_histogram(self, "whole", &row[GTS_WHOLE].time, conversion + sdfg);
     if (memory->arrays > 0) {
-        (void)fprintf(self->out,
-                      ", \"memory\": {\"arrays\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"time\": ", memory->arrays,
-                      memory->bytes);
+        fprintf(self->out, ", \"memory\": {\"arrays\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"time\": ", memory->arrays,
+                memory->bytes);
         print_seconds(self->out, memory->ns);
-        (void)fputs("}", self->out);
+        fputs("}", self->out);
     }
-    (void)fputs("}", self->out);
+    fputs("}", self->out);
 }
 
 void gts_print_static_arguments(FILE *out, const gts_stub *stub, const char *before, const char *behind)
@@ -96,7 +95,7 @@ void gts_print_static_arguments(FILE *out, const gts_stub *stub, const char *bef
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         if (stub->leaves[i].kind != GTS_STATIC)
             continue;
-        (void)fprintf(out, "%s%s%s%s", separator, before, stub->leaves[i].path, behind);
+        fprintf(out, "%s%s%s%s", separator, before, stub->leaves[i].path, behind);
         gts_json_value(out, stub->leaves[i].dtype, stub->leaves[i].value);
         separator = ", ";
     }
@@ -104,34 +103,33 @@ void gts_print_static_arguments(FILE *out, const gts_stub *stub, const char *bef
 
 static void print_program(const report *self, const gts_times *times)
 {
-    (void)fprintf(self->out, "\n {\"name\": \"%s\", \"sdfg_digest\": \"%s\",\n  \"static\": {", times->name,
-                  times->stub->sdfg_digest);
+    fprintf(self->out, "\n {\"name\": \"%s\", \"sdfg_digest\": \"%s\",\n  \"static\": {", times->name,
+            times->stub->sdfg_digest);
     gts_print_static_arguments(self->out, times->stub, "\"", "\": ");
-    (void)fputs("}", self->out);
+    fputs("}", self->out);
     print_calls(self, "initial", times->row, &times->memory[0]);
     print_calls(self, "run", &times->row[GTS_CALL_ROWS], &times->memory[1]);
-    (void)fputs("}", self->out);
+    fputs("}", self->out);
 }
 
 static void print_step(const report *self, const gts_times *times)
 {
-    (void)fputs("\n {\"name\": ", self->out);
+    fputs("\n {\"name\": ", self->out);
     gts_json_text(self->out, times->name);
-    (void)fputs(", \"positions\": [", self->out);
+    fputs(", \"positions\": [", self->out);
     for (size_t i = 0; i < times->count; ++i) {
         const gts_row *const row = &times->row[i];
         const uint64_t count = count_of(&row->time);
-        (void)fputs(i == 0 ? "\n  {\"name\": " : ",\n  {\"name\": ", self->out);
+        fputs(i == 0 ? "\n  {\"name\": " : ",\n  {\"name\": ", self->out);
         gts_json_text(self->out, row->name);
-        (void)fprintf(self->out, ", \"kind\": \"%s\", \"calls\": %" PRIu64, row->is_program ? "program" : "function",
-                      count);
+        fprintf(self->out, ", \"kind\": \"%s\", \"calls\": %" PRIu64, row->is_program ? "program" : "function", count);
         if (count == 0)
-            (void)fputs(", \"time\": null", self->out);
+            fputs(", \"time\": null", self->out);
         else
             print_histogram(self, "time", &row->time, ns_of(self, row->time.total));
-        (void)fputs("}", self->out);
+        fputs("}", self->out);
     }
-    (void)fputs("]}", self->out);
+    fputs("]}", self->out);
 }
 
 /* Prints a list of times, with `separator` before the first one. Returns whether there are any. */
@@ -142,7 +140,7 @@ static bool print_all(const report *self, const gts_times *times, void (*print)(
     for (; times != NULL; times = times->next) {
         if (times->is_empty)
             continue;
-        (void)fputs(has_any ? "," : separator, self->out);
+        fputs(has_any ? "," : separator, self->out);
         print(self, times);
         has_any = true;
     }
@@ -156,11 +154,11 @@ char *gts_profile_report(const gts_times *programs, const gts_times *steps, uint
     const report self = {open_memstream(&text, &size), gts_ns_per_tick()};
     if (self.out == NULL)
         return NULL;
-    (void)fputs("{\n\"schema\": \"gtstub/profile/1\",\n\"wall\": ", self.out);
+    fputs("{\n\"schema\": \"gtstub/profile/1\",\n\"wall\": ", self.out);
     print_seconds(self.out, ns_of(&self, wall));
-    (void)fputs(",\n\"programs\": [", self.out);
-    (void)fputs(print_all(&self, programs, print_program, "") ? "\n]" : "]", self.out);
-    (void)fputs(print_all(&self, steps, print_step, ",\n\"steps\": [") ? "\n]\n}\n" : "\n}\n", self.out);
+    fputs(",\n\"programs\": [", self.out);
+    fputs(print_all(&self, programs, print_program, "") ? "\n]" : "]", self.out);
+    fputs(print_all(&self, steps, print_step, ",\n\"steps\": [") ? "\n]\n}\n" : "\n}\n", self.out);
     if (fclose(self.out) == 0)
         return text;
     free(text);

@@ -95,24 +95,23 @@ static void nest(span *spans, size_t count)
 
 static void write_name(FILE *out, const char *what, uint32_t track, const char *name)
 {
-    (void)fprintf(out,
-                  "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %ld, \"tid\": %" PRIu32 ", \"args\": {\"name\": ", what,
-                  (long)getpid(), track);
+    fprintf(out, "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %ld, \"tid\": %" PRIu32 ", \"args\": {\"name\": ", what,
+            (long)getpid(), track);
     gts_json_text(out, name);
-    (void)fputs("}},\n", out);
+    fputs("}},\n", out);
 }
 
 static void write_track(FILE *out, uint32_t track)
 {
     char name[32];
-    (void)snprintf(name, sizeof name, track == (uint32_t)getpid() ? "main thread" : "thread %" PRIu32, track);
+    snprintf(name, sizeof name, track == (uint32_t)getpid() ? "main thread" : "thread %" PRIu32, track);
     write_name(out, "thread_name", track, gts_is_named_track(track) ? gts_track_name(track) : name);
 }
 
 /* A number of ns in the format's unit, µs. */
 static void write_time(FILE *out, const char *what, int64_t ns)
 {
-    (void)fprintf(out, ", \"%s\": %" PRId64 ".%03d", what, ns / 1000, (int)(ns % 1000));
+    fprintf(out, ", \"%s\": %" PRId64 ".%03d", what, ns / 1000, (int)(ns % 1000));
 }
 
 static void write_spans(FILE *out, const span *spans, size_t count, int64_t zero)
@@ -121,17 +120,16 @@ static void write_spans(FILE *out, const span *spans, size_t count, int64_t zero
         const gts_event *const event = each->event;
         if (each == spans || event->track != each[-1].event->track)
             write_track(out, event->track);
-        (void)fputs("{\"ph\": \"X\", \"name\": ", out);
+        fputs("{\"ph\": \"X\", \"name\": ", out);
         gts_json_text(out, event->name);
-        (void)fputs(", \"cat\": ", out);
+        fputs(", \"cat\": ", out);
         gts_json_text(out, event->kind);
         write_time(out, "ts", each->begin - zero);
         write_time(out, "dur", each->end - each->begin);
         if (event->kib > 0)
-            (void)fprintf(out, ", \"args\": {\"memory\": \"%" PRIu32 " KiB in %" PRIu32 " µs\"}", event->kib,
-                          event->us);
-        (void)fprintf(out, ", \"pid\": %ld, \"tid\": %" PRIu32 "}%s\n", (long)getpid(), event->track,
-                      each + 1 == spans + count ? "" : ",");
+            fprintf(out, ", \"args\": {\"memory\": \"%" PRIu32 " KiB in %" PRIu32 " µs\"}", event->kib, event->us);
+        fprintf(out, ", \"pid\": %ld, \"tid\": %" PRIu32 "}%s\n", (long)getpid(), event->track,
+                each + 1 == spans + count ? "" : ",");
     }
 }
 
@@ -140,23 +138,23 @@ static void write_header(FILE *out, int64_t zero, uint64_t dropped)
 {
     struct timespec now;
     char host[256] = "";
-    (void)clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     const int64_t ahead = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)gts_clock_ns();
-    (void)gethostname(host, sizeof host - 1);
-    (void)fprintf(out,
-                  "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"schema\": \"gtstub/trace/1\", \"epoch\": %" PRId64
-                  ", \"dropped\": %" PRIu64 ", \"rank\": %ld, \"host\": ",
-                  zero + ahead, dropped, gts_rank());
+    gethostname(host, sizeof host - 1);
+    fprintf(out,
+            "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"schema\": \"gtstub/trace/1\", \"epoch\": %" PRId64
+            ", \"dropped\": %" PRIu64 ", \"rank\": %ld, \"host\": ",
+            zero + ahead, dropped, gts_rank());
     gts_json_text(out, host);
-    (void)fputs("},\n\"traceEvents\": [\n", out);
+    fputs("},\n\"traceEvents\": [\n", out);
     char name[32];
-    (void)snprintf(name, sizeof name, "rank %ld", gts_rank());
+    snprintf(name, sizeof name, "rank %ld", gts_rank());
     write_name(out, "process_name", (uint32_t)getpid(), gts_rank() < 0 ? program_invocation_short_name : name);
     if (dropped > 0)
-        (void)fprintf(out,
-                      "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"%" PRIu64
-                      " earlier events were dropped\", \"ts\": 0, \"pid\": %ld, \"tid\": %ld},\n",
-                      dropped, (long)getpid(), (long)getpid());
+        fprintf(out,
+                "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"%" PRIu64
+                " earlier events were dropped\", \"ts\": 0, \"pid\": %ld, \"tid\": %ld},\n",
+                dropped, (long)getpid(), (long)getpid());
 }
 
 static bool write_file(const span *spans, size_t count, uint64_t dropped)
@@ -169,7 +167,7 @@ static bool write_file(const span *spans, size_t count, uint64_t dropped)
         zero = spans[i].begin < zero ? spans[i].begin : zero;
     write_header(out, zero, dropped);
     write_spans(out, spans, count, zero);
-    (void)fputs("]}\n", out);
+    fputs("]}\n", out);
     const bool is_written = ferror(out) == 0;
     return fclose(out) == 0 && is_written;
 }
@@ -197,7 +195,7 @@ static bool write_events(void)
 static void write_timeline(void)
 {
     if (gts_has_timeline && !write_events()) /* not in a forked child */
-        (void)fprintf(stderr, "The trace cannot be written to '%s': %s.\n", path, strerror(errno));
+        fprintf(stderr, "The trace cannot be written to '%s': %s.\n", path, strerror(errno));
 }
 
 /* The number of events, rounded up to a power of 2. */
@@ -210,8 +208,8 @@ static uint64_t read_capacity(void)
     const unsigned long long wanted = strtoull(text, &end, 10);
     uint64_t capacity = LEAST;
     if (*text < '0' || *text > '9' || *end != '\0') {
-        (void)fprintf(stderr, "GTSTUB_TRACE_EVENTS must be a number of events, but is '%s': %" PRIu64 " are kept.\n",
-                      text, USUAL);
+        fprintf(stderr, "GTSTUB_TRACE_EVENTS must be a number of events, but is '%s': %" PRIu64 " are kept.\n", text,
+                USUAL);
         return USUAL;
     }
     while (capacity < wanted && capacity < MOST)

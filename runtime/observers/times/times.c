@@ -59,9 +59,9 @@ static char *label_of(const gts_stub *stub)
     FILE *const out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    (void)fprintf(out, "%s(", stub->name);
+    fprintf(out, "%s(", stub->name);
     gts_print_static_arguments(out, stub, "", "=");
-    (void)fputs(")", out);
+    fputs(")", out);
     if (fclose(out) != 0)
         return NULL;
     if (text[size - 2] == '(') /* no arguments */

@@ -250,7 +250,7 @@ static void dispatcher_dealloc(PyObject *object)
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    (void)dispatcher_clear(object);
+    dispatcher_clear(object);
     gts_py_forget_sites(self);
     for (uint32_t i = 0; i < self->variant_count; ++i) {
         Py_DECREF(self->variants[i].key);

@@ -38,7 +38,7 @@ static PyObject *call_target(const gts_py_dispatcher *self, PyObject *target, Py
 static void remember(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, PyObject *target)
 {
     const gts_py_site site = {.keywords = keywords, .given = (int32_t)given, .target = target};
-    (void)gts_py_remember_site(self, &site);
+    gts_py_remember_site(self, &site);
 }
 
 /*

@@ -94,8 +94,8 @@ static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_read
 {
     PyObject *const old = value_text(constant->value), *const new = old == NULL ? NULL : value_text(found);
     if (new != NULL)
-        (void)gts_py_fail(PyExc_ValueError, "Program '%s' was compiled for '%U' = %U, but it is %U now; %V.",
-                          self->program->program->stub->name, constant->text, old, new, self->advice, ADVICE);
+        gts_py_fail(PyExc_ValueError, "Program '%s' was compiled for '%U' = %U, but it is %U now; %V.",
+                    self->program->program->stub->name, constant->text, old, new, self->advice, ADVICE);
     Py_XDECREF(old);
     Py_XDECREF(new);
     return -1;
@@ -136,7 +136,7 @@ int gts_py_check_constant(const gts_py_overload *self, const gts_py_reading *con
                                             (!constant->is_identical && gts_py_is_same(found, constant->value)));
     if (GTS_UNLIKELY(!is_right)) {
         if (found != NULL)
-            (void)refuse_change(self, constant, found);
+            refuse_change(self, constant, found);
         *refused = gts_py_refusal_of(constant);
     }
     Py_XDECREF(found);

@@ -220,7 +220,7 @@ static void bound_dealloc(PyObject *object)
     gts_py_bound *const self = (gts_py_bound *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    (void)bound_clear(object);
+    bound_clear(object);
     gts_unbind(&self->call);
     Py_XDECREF(self->checked);
     Py_XDECREF((PyObject *)self->program);

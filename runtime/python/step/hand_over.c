@@ -29,7 +29,7 @@ static GTS_COLD void keep_exception(PyObject *where, bool is_call)
     if (traceback != NULL)
         PyErr_WriteUnraisable(where);
     PyErr_Clear();
-    (void)gts_step_set_error(kind, message); /* now, because sys.unraisablehook may use gtstub */
+    gts_step_set_error(kind, message); /* now, because sys.unraisablehook may use gtstub */
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static const gts_position *start_known(const void *Py_UNUSED(host), const gts_po
     at = gts_step_start_known(at, end, status);
     if (GTS_UNLIKELY(*status < 0)) {
         const gts_error *const error = &at->call->program->error;
-        (void)gts_step_set_error(error->kind, error->message);
+        gts_step_set_error(error->kind, error->message);
     }
     return at;
 }
@@ -131,7 +131,7 @@ PyObject *gts_py_hand_over(PyObject *Py_UNUSED(module), PyObject *args)
 static void free_taken(gts_step *step)
 {
     PyObject *const owner = step->owner;
-    (void)gts_step_free(&step);
+    gts_step_free(&step);
     Py_DECREF(owner);
 }
 

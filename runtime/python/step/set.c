@@ -87,7 +87,7 @@ static GTS_COLD int fail_at(const gts_place *place)
     const bool gets_message = gts_py_is_refusal(exception);
     PyObject *text = NULL;
     const char *const reason = gets_message ? gts_py_message(exception, &text) : NULL;
-    (void)gts_place_refuse(place, GTS_VALUE_ERROR, reason == NULL ? "a scalar could not be read." : reason);
+    gts_place_refuse(place, GTS_VALUE_ERROR, reason == NULL ? "a scalar could not be read." : reason);
     Py_XDECREF(text);
     gts_py_raise_again(exception, gets_message, gts_last_error(NULL)->message);
     return -1;

@@ -15,7 +15,7 @@ static GTS_COLD void fail(const gts_py_step *self, size_t position)
     const bool gets_message = self->step->positions[position].call != NULL && gts_py_is_refusal(exception);
     PyObject *text = NULL;
     const char *const reason = gets_message ? gts_py_message(exception, &text) : NULL;
-    (void)gts_step_fail(self->step, position, GTS_RUNTIME_ERROR, reason != NULL ? reason : "");
+    gts_step_fail(self->step, position, GTS_RUNTIME_ERROR, reason != NULL ? reason : "");
     Py_XDECREF(text);
     gts_py_raise_again(exception, gets_message, gts_last_error(NULL)->message);
 }
@@ -56,7 +56,7 @@ static const gts_position *start_known(const void *step, const gts_position *at,
     if (thread != NULL)
         PyEval_RestoreThread(thread);
     if (GTS_UNLIKELY(*status < 0))
-        (void)gts_py_raise(&((gts_py_bound *)at->role->data)->program->program->error);
+        gts_py_raise(&((gts_py_bound *)at->role->data)->program->program->error);
     return at;
 }
 
@@ -235,7 +235,7 @@ static void step_dealloc(PyObject *object)
     gts_py_step *const self = (gts_py_step *)object;
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
-    (void)gts_step_free(&self->step);
+    gts_step_free(&self->step);
     Py_XDECREF(self->actions);
     gts_py_free(object);
 }
@@ -294,7 +294,7 @@ static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closur
         note_programs(self);
     }
     gts_step_leave(self->step);
-    (void)gts_step_free(&step);
+    gts_step_free(&step);
     Py_DECREF(old_actions); /* the last, because a finalizer may run the step */
     return status;
 }

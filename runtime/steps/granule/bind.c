@@ -211,9 +211,8 @@ static GTS_COLD int fail_to_bind(const bound *self, const gts_granule_step *step
                                  const gts_program *program)
 {
     const gts_error error = *gts_last_error(program);
-    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Granule '%s' cannot be bound at position %u of step '%s': %s", self->granule->descriptor->name,
-                        position + 1, step->name, error.message);
+    gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be bound at position %u of step '%s': %s",
+                  self->granule->descriptor->name, position + 1, step->name, error.message);
     gts_own_error.kind = error.kind;
     return -1;
 }
@@ -311,8 +310,8 @@ static int make_steps(bound *self)
 static void free_steps(const gts_granule_descriptor *descriptor, gts_step **steps, gts_step **all, gts_hook_call *calls)
 {
     for (uint32_t i = 0; steps != NULL && i < descriptor->step_count; ++i)
-        (void)gts_step_free(&steps[i]);
-    (void)gts_step_free(all);
+        gts_step_free(&steps[i]);
+    gts_step_free(all);
     free(steps);
     while (calls != NULL) {
         gts_hook_call *const next = calls->next;
@@ -345,12 +344,12 @@ static int bind_all(gts_granule *self, const gts_array *arguments, int64_t index
     if (set_index_bases(self, index_base) != 0 || make_steps(&new) != 0) {
         const gts_error error = gts_own_error;
         if (self->steps != NULL)
-            (void)set_index_bases(self, self->index_base);
+            set_index_bases(self, self->index_base);
         gts_own_error = error;
         free_steps(descriptor, new.steps, &new.all, new.hook_calls);
         return -1;
     }
-    (void)gts_granule_unbind(self); /* it is idle */
+    gts_granule_unbind(self); /* it is idle */
     memcpy(self->arrays, arrays, descriptor->array_count * sizeof *arrays);
     self->steps = new.steps;
     self->all = new.all;

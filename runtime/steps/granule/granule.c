@@ -228,9 +228,8 @@ int gts_granule_refuse_fortran(const gts_granule *self, const char *name, gts_fo
     gts_array named = *array;
     memcpy(named.dims, wanted->dims, sizeof named.dims);
     gts_short_text subject;
-    (void)snprintf(subject.text, sizeof subject.text,
-                   wanted->is_argument ? GTS_GRANULE_ARGUMENT : "Array '%s' of granule '%s' ", name,
-                   self->descriptor->name);
+    snprintf(subject.text, sizeof subject.text,
+             wanted->is_argument ? GTS_GRANULE_ARGUMENT : "Array '%s' of granule '%s' ", name, self->descriptor->name);
     return gts_refuse_fortran_array(&gts_own_error, subject.text, "granule", reason, &named);
 }
 

@@ -173,7 +173,7 @@ int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char 
         status = map_written(kept, file, self, folder);
     if (status == 0)
         status = set_addresses(kept, self, folder, arrays, is_temporary);
-    (void)close(file);
+    close(file);
     if (status != 0)
         gts_kept_unmap(kept);
     return status;
@@ -182,8 +182,8 @@ int gts_kept_map(gts_kept *kept, const gts_granule_descriptor *self, const char 
 void gts_kept_unmap(gts_kept *kept)
 {
     if (kept->file != NULL)
-        (void)munmap(kept->file, kept->file_size);
+        munmap(kept->file, kept->file_size);
     if (kept->written != NULL)
-        (void)munmap(kept->written, kept->written_size);
+        munmap(kept->written, kept->written_size);
     *kept = (gts_kept){0};
 }

@@ -17,8 +17,8 @@ static int open_program(const gts_granule_descriptor *self, const char *folder, 
     GTS_TRY(gts_join_path(path, folder, strlen(folder), wanted->folder));
     if (gts_open(path, program) != 0) {
         const gts_error error = gts_own_error;
-        (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: %s", self->name,
-                            error.message);
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Granule '%s' cannot be opened: %s", self->name,
+                      error.message);
         gts_own_error.kind = error.kind;
         return -1;
     }
@@ -120,10 +120,10 @@ static gts_granule *last_closed;
 static void keep_closed(gts_granule *self)
 {
     *self = (gts_granule){.name = gts_new_text("%s", self->descriptor->name)};
-    (void)pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     self->older = last_closed;
     last_closed = self;
-    (void)pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 int gts_granule_close(gts_granule **granule)
