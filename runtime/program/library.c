@@ -103,11 +103,6 @@ static bool is_in(int directory, const char *name, const gts_file *file)
 
 typedef ElfW(Ehdr) elf_header;
 
-static bool is_elf(const elf_header *header)
-{
-    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
-}
-
 /* The machine that a library was built for if it is another one than that of the runtime, else NULL. */
 static GTS_COLD const char *other_machine(int descriptor)
 {
@@ -116,7 +111,8 @@ static GTS_COLD const char *other_machine(int descriptor)
     if (pread(descriptor, &file, sizeof file, 0) != (ssize_t)sizeof file || dladdr(&libraries, &runtime) == 0)
         return NULL;
     const elf_header *const own = runtime.dli_fbase;
-    if (!is_elf(&file) || !is_elf(own) || file.e_machine == own->e_machine)
+    if (memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || memcmp(own->e_ident, ELFMAG, SELFMAG) != 0 ||
+        file.e_machine == own->e_machine)
         return NULL;
     return file.e_machine == EM_X86_64    ? "it was built for x86_64, and not for this machine"
            : file.e_machine == EM_AARCH64 ? "it was built for aarch64, and not for this machine"

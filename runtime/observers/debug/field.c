@@ -11,9 +11,20 @@
 
 /* ---- Fields on a GPU ------------------------------------------------------------------------------------------- */
 
-static int copy_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
+int gts_checked_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
 {
     const gts_cuda *const cuda = gts_gpu_functions(self);
+    if (array->device == GTS_CPU)
+        return 0;
+    if (cuda == NULL) {
+        if (!checked->was_elsewhere)
+            fprintf(stderr,
+                    "Argument '%s' of program '%s' is not checked: it is on device '%s', and no program has been "
+                    "loaded whose kernels run there.\n",
+                    name, self->stub->name, gts_device_name(array->device));
+        checked->was_elsewhere = true;
+        return 1;
+    }
     gts_range memory;
     if (!gts_find_range(array, &memory) || !gts_buffer_reserve(&checked->copy, memory.high - memory.low))
         return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
@@ -28,21 +39,6 @@ static int copy_to_host(gts_program *self, gts_checked *checked, const char *nam
     }
     array->data = checked->copy.bytes + memory.lead;
     return 0;
-}
-
-int gts_checked_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
-{
-    if (array->device == GTS_CPU)
-        return 0;
-    if (gts_gpu_functions(self) != NULL)
-        return copy_to_host(self, checked, name, array);
-    if (!checked->was_elsewhere)
-        fprintf(stderr,
-                "Argument '%s' of program '%s' is not checked: it is on device '%s', and no program has been "
-                "loaded whose kernels run there.\n",
-                name, self->stub->name, gts_device_name(array->device));
-    checked->was_elsewhere = true;
-    return 1;
 }
 
 int gts_checked_array(gts_program *self, gts_checked *checked, uint32_t index, gts_array *array)

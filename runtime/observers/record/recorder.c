@@ -119,22 +119,14 @@ static void load(gts_program *self, void *library)
 
 /* ---- Calls on a GPU -------------------------------------------------------------------------------------------- */
 
-/* The first argument that is on a GPU; NULL if none is. */
-static const gts_contract *find_on_gpu(const gts_stub *stub)
-{
-    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        if (gts_is_array(stub->leaves[i].kind) && stub->leaves[i].device != GTS_CPU)
-            return &stub->leaves[i];
-    }
-    return NULL;
-}
-
 /* Whether the arguments of this call can be copied; says once on stderr why not. */
 static bool can_be_copied(const gts_program *self)
 {
     gts_recorder_program *const program = gts_recorder_of(self);
-    const gts_contract *const leaf = find_on_gpu(self->stub);
-    if (leaf == NULL)
+    const gts_contract *leaf = self->stub->leaves, *const end = leaf + self->stub->leaf_count;
+    while (leaf < end && (!gts_is_array(leaf->kind) || leaf->device == GTS_CPU))
+        ++leaf;
+    if (leaf == end)
         return true;
     if (gts_gpu_functions(self) == NULL) {
         program->has_ended = true;
