@@ -162,20 +162,10 @@ void gts_pages_release(gts_pages *self)
     pthread_mutex_unlock(&lock);
 }
 
-static bool protect(uintptr_t begin, uintptr_t end, int access)
-{
-    const uintptr_t first = begin & ~((uintptr_t)gts_page_size() - 1);
-    return begin == end || mprotect((void *)first, end - first, access) == 0;
-}
-
 bool gts_pages_open(uintptr_t begin, uintptr_t end)
 {
-    return protect(begin, end, PROT_READ | PROT_WRITE);
-}
-
-bool gts_pages_close(uintptr_t begin, uintptr_t end)
-{
-    return protect(begin, end, PROT_NONE);
+    const uintptr_t first = begin & ~((uintptr_t)gts_page_size() - 1);
+    return begin == end || mprotect((void *)first, end - first, PROT_READ | PROT_WRITE) == 0;
 }
 
 size_t gts_pages_count(const gts_pages *self)

@@ -39,9 +39,6 @@ void gts_pages_release(gts_pages *self);
 /* Opens the pages of the memory from `begin` to below `end`; false if the system refuses. */
 bool gts_pages_open(uintptr_t begin, uintptr_t end);
 
-/* Closes them. */
-bool gts_pages_close(uintptr_t begin, uintptr_t end);
-
 /*
  * Begin and end to note the accesses of this process to all guarded memory; they may be nested. Faults of other
  * addresses go to the handler that was there before.
