@@ -495,4 +495,4 @@ GTS_EXPORT int diffusion_fortran_get(const gts_granule *granule, const char *nam
 }
 
 #endif
-/* gtstub: sha256 of the text above: 6a2127a6391238651b572d25e6950b636e34c350328c58fe2bb25b889fba0f94 */
+/* gtstub: sha256 of the text above: 53215db9f921f3eaa8fd21b9250a73f70cfb2980a880810837ee96b2ffa4ec57 */
