@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from gtstub.toolchain import compiler as toolchains
+from gtstub.entries.toolchain import compiler as toolchains
 from tests.support import goldens
 from tests.support.compiled import share_libraries
 from tests.support.programs import pytest_terminal_summary  # noqa: F401  a hook of pytest's

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gtstub import install
-from gtstub.toolchain import compiler
+from gtstub.entries.toolchain import compiler
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]

@@ -14,11 +14,11 @@ from typing import Any
 
 from examples.granule.sdfg_calls import Loops, SdfgCall
 from examples.granule.timing import ROUND_SECONDS, ROUNDS, Times
-from gtstub.granule.description import Call, GranuleProgram
-from gtstub.granule.verify import read_granule
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import program_in, sdfg_in
-from gtstub.signature.model import SdfgSignature
+from gtstub.programs.granule.description import Call, GranuleProgram
+from gtstub.programs.granule.verify import read_granule
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import program_in, sdfg_in
+from gtstub.stub.signature.model import SdfgSignature
 from tests.support.sdfg_libraries import Recorder, build_null_library, build_recording_library
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from examples.granule.steps import ProgramCall
 from gtstub import _host
-from gtstub.cache.entry import Entry
-from gtstub.plan.model import COMPUTE_TIME, CallPlan, Slot
-from gtstub.plan.planner import make_plan
-from gtstub.signature import documents
+from gtstub.entries.cache.entry import Entry
+from gtstub.stub.plan.model import COMPUTE_TIME, CallPlan, Slot
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature import documents
 from tests.benchmarks.peers import compile_c
 from tests.support.sdfg_libraries import Recorder, Value, build_recording_library
 

@@ -18,10 +18,10 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from examples.granule.steps import ProgramCall
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.frameworks import icon4py as gtstub_icon4py
 from gtstub.frameworks.gt4py import backend as gtstub_gt4py
-from gtstub.signature import documents
+from gtstub.stub.signature import documents
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,14 +30,14 @@ from typing import Any
 
 from examples.icon4py import difference
 from examples.icon4py.index import index_page
-from gtstub.building.jobs import Job, read_jobs
-from gtstub.cache.key import MISSING, differences
-from gtstub.codegen.hosts.fortran import FORTRAN
-from gtstub.codegen.stub import make_stub
+from gtstub.entries.building.jobs import Job, read_jobs
+from gtstub.entries.cache.key import MISSING, differences
 from gtstub.errors import GtstubError
 from gtstub.frameworks.resolve import resolve
-from gtstub.plan.model import CallPlan
-from gtstub.signature import documents
+from gtstub.stub.codegen.hosts.fortran import FORTRAN
+from gtstub.stub.codegen.stub import make_stub
+from gtstub.stub.plan.model import CallPlan
+from gtstub.stub.signature import documents
 from gtstub.util.atomic import write
 from gtstub.util.canonical import plain
 

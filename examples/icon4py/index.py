@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Set
 from importlib.metadata import version
 from pathlib import Path
 
-from gtstub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, StaticLeaf
-from gtstub.plan.wording import accesses_not_known
+from gtstub.stub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, StaticLeaf
+from gtstub.stub.plan.wording import accesses_not_known
 
 HEAD = """\
 # Stubs of icon4py's programs

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from gtstub import install
-from gtstub.granule.verify import read_granule
-from gtstub.toolchain import compiler
+from gtstub.entries.toolchain import compiler
+from gtstub.programs.granule.verify import read_granule
 
 FIRST = 4
 """The first time step that is exported: all its calls are known steps, as are those of the next one."""

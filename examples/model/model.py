@@ -260,7 +260,7 @@ def _describe(captured: Any) -> list[str]:
 
 def _built_since(begin: float) -> int:
     """How many entries of the cache were built since a time, in seconds since 1970."""
-    from gtstub.cache.store import open_cache
+    from gtstub.entries.cache.store import open_cache
 
     return sum(entry.manifest().built.time >= begin for entry in open_cache().entries())
 

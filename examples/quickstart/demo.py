@@ -32,10 +32,10 @@ from rich.table import Table
 from gtstub.cli.tables.plan import print_slots
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
-from gtstub.plan.planner import make_plan
-from gtstub.report.entry import report
-from gtstub.report.page import program_page
-from gtstub.signature import documents
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature import documents
+from gtstub.tools.report.entry import report
+from gtstub.tools.report.page import program_page
 from gtstub.util.atomic import write
 
 ROUNDS, CALLS = 60, 200

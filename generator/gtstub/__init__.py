@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from gtstub._host import BoundCall, Program, pool
     from gtstub.frameworks.dace.program import program
     from gtstub.frameworks.framework import compile  # noqa: A004  because gt4py uses this name
-    from gtstub.granule.granule import Granule
-    from gtstub.profiling.report import profile
     from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
+    from gtstub.programs.granule.granule import Granule
     from gtstub.programs.handed_over import hand_over, take_back
     from gtstub.programs.registry import wait_for_compilation
     from gtstub.programs.steps import Step, action, capture, swap
     from gtstub.programs.streams import stream
+    from gtstub.tools.profiling.report import profile
+    from gtstub.tools.recorded import archives
 
 __all__ = [
     "BoundCall",
@@ -43,6 +44,7 @@ __all__ = [
     "Step",
     "__version__",
     "action",
+    "archives",
     "capture",
     "checks",
     "compile",
@@ -60,16 +62,17 @@ __all__ = [
 _HOMES = {
     "BoundCall": "gtstub._host",
     "CompiledProgram": "gtstub.programs.compiled",
-    "Granule": "gtstub.granule.granule",
+    "Granule": "gtstub.programs.granule.granule",
     "Program": "gtstub._host",
     "Step": "gtstub.programs.steps",
     "action": "gtstub.programs.steps",
+    "archives": "gtstub.tools.recorded",
     "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.framework",
     "hand_over": "gtstub.programs.handed_over",
     "pool": "gtstub._host",
-    "profile": "gtstub.profiling.report",
+    "profile": "gtstub.tools.profiling.report",
     "program": "gtstub.frameworks.dace.program",
     "stream": "gtstub.programs.streams",
     "swap": "gtstub.programs.steps",
@@ -78,7 +81,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("errors", "frameworks", "ranks", "recorded")
+_MODULES = ("errors", "frameworks", "ranks")
 """Modules that users import names from."""
 
 
@@ -104,6 +107,6 @@ def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> P
     Raises gtstub.errors.CacheError if the entry is damaged, if this machine cannot run it, or if a value that was
     compiled in differs from the one in `baked` with the same name.
     """
-    from gtstub.cache.entry import Entry  # imported here because most processes load no program this way
+    from gtstub.entries.cache.entry import Entry  # imported here because most processes load no program this way
 
     return Entry(Path(path)).load(baked)

@@ -3,7 +3,7 @@ The environment variables of gtstub. Each function reads its variable at every c
 
 The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE, GTSTUB_RECORD and GTSTUB_TRUST in C, and
 GTSTUB_BUILD_CHECKS, GTSTUB_TRACE and GTSTUB_TRACE_EVENTS too.
-gtstub.toolchain reads the variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
+gtstub.entries.toolchain reads the variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@
 #include "program/host.h"
 
 #define MANIFEST "manifest.json" /* a directory with this file is an entry, and the one above it belongs to a cache */
-#define MARKER ".gtstub-cache"   /* the root of a cache has this file: generator/gtstub/trust.py */
+#define MARKER ".gtstub-cache"   /* the root of a cache has this file: generator/gtstub/entries/trust.py */
 
 /* What is wrong with a file or a directory. */
 typedef enum fault { NOTHING, OWNER, GROUP_WRITES, OTHERS_WRITE } fault;

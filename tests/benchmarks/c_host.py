@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
+from gtstub.stub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
 from tests.benchmarks.instructions import CACHES, lines, total
 from tests.benchmarks.peers import HERE, compile_c, link
 

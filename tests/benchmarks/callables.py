@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar
-from gtstub.signature.documents import program_from_json
-from gtstub.signature.model import ProgramSignature, ScalarType, SdfgSignature, StaticArgument
+from gtstub.stub.signature.documents import program_from_json
+from gtstub.stub.signature.model import ProgramSignature, ScalarType, SdfgSignature, StaticArgument
 from tests.benchmarks.entry import build_entry
 
 UNBOUND = ("u_vert", "v_vert", "vn")

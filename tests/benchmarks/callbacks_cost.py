@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gtstub.signature.model import Axis, CallbackArgument, CallbackType
-from gtstub.toolchain import compiler
+from gtstub.entries.toolchain import compiler
+from gtstub.stub.signature.model import Axis, CallbackArgument, CallbackType
 from tests.support.calling_programs import CallingProgram
 from tests.support.sdfg_libraries import c_compiler
 from tests.support.signatures import K, array, callback, field, number, numbers, program, scalar, sdfg, symbol

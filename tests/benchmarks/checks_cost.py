@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import gtstub
+from gtstub.entries.toolchain import compiler
 from gtstub.install import INCLUDE
-from gtstub.toolchain import compiler
 from tests.support.checkout import ROOT
 from tests.support.planting import build_plant, make, plant
 from tests.support.sdfg_libraries import c_compiler

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from gtstub.cache import store
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Manifest
-from gtstub.signature import documents
-from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler
+from gtstub.entries.cache import store
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.toolchain import compiler
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.stubs import write_stub
 

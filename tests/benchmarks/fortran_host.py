@@ -12,11 +12,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gtstub.codegen.hosts.fortran import Argument, make_interface
 from gtstub.install import FOLDER, INCLUDE, RUNTIME
-from gtstub.plan.model import CallPlan, FieldLeaf
-from gtstub.plan.planner import make_plan
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.codegen.hosts.fortran import Argument, make_interface
+from gtstub.stub.plan.model import CallPlan, FieldLeaf
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.benchmarks.c_host import CALLS, STEP, count_instructions
 from tests.support.fortran_hosts import MODULES
 from tests.support.stubs import render_stub

@@ -29,7 +29,7 @@ from gt4py.next.program_processors.runners.gtfn import run_gtfn_gpu
 from icon4py.model.common import dimension as dims
 from rich.console import Console
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import make_dace_backend
 from tests.benchmarks import fields, gpu_host, page, peers

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.entry import Entry
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Metric, Slot, Value
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.entries.cache.entry import Entry
+from gtstub.stub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Metric, Slot, Value
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import program_from_json, sdfg_from_json
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 import gtstub
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain.compiler import find
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.signature.documents import program_to_json, sdfg_to_json
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import find
+from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import Axis
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import K, array, field, program, sdfg
 from tests.support.stubs import build_stub

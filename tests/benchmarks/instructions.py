@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from gtstub.plan.model import CallPlan
+    from gtstub.stub.plan.model import CallPlan
 
 CALLS = 500
 WARMING_CALLS = 50
@@ -131,7 +131,7 @@ def _cost(dumps: Sequence[Mapping[str, int]]) -> Cost:
 
 def example_arguments(plan: CallPlan) -> Arguments:
     """For a library that does nothing: sizes and values are examples, save those that were compiled in."""
-    from gtstub.plan.model import FieldLeaf, ScalarLeaf, StaticLeaf
+    from gtstub.stub.plan.model import FieldLeaf, ScalarLeaf, StaticLeaf
 
     described: dict[str, dict[str, Any]] = {"parameters": {}, "offset_provider": {}}
     for leaf in (*plan.parameters, *plan.connectivities):
@@ -169,7 +169,7 @@ STEP = 10
 def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changing: str) -> None:
     from gtstub import Step
     from gtstub._host import Dispatcher, Overload
-    from gtstub.cache.entry import Entry
+    from gtstub.entries.cache.entry import Entry
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
     provider = {name: _make(item) for name, item in arguments["offset_provider"].items()}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 def main(path: str) -> None:
     begin = time.perf_counter()
-    from gtstub.cache.entry import Entry
+    from gtstub.entries.cache.entry import Entry
 
     imported = time.perf_counter()
     Entry(Path(path)).load()

@@ -28,7 +28,7 @@ from typing import Any
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
 from gtstub._host import Step
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import make_dace_backend
 from tests.benchmarks import callables, fields

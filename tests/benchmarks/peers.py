@@ -12,8 +12,8 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
-from gtstub.signature.dtypes import NAMES
+from gtstub.stub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
+from gtstub.stub.signature.dtypes import NAMES
 
 HERE = Path(__file__).parent
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import program_from_json, sdfg_from_json
-from gtstub.toolchain import compiler
+from gtstub.entries.toolchain import compiler
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import program_from_json, sdfg_from_json
 from tests.benchmarks import c_host, fortran_host, instructions, page, peers
 from tests.benchmarks.entry import build_stub
 from tests.support.checkout import ROOT

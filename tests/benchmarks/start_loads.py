@@ -15,7 +15,7 @@ from pathlib import Path
 
 def through_gtstub(paths: list[str]) -> None:
     import gtstub
-    from gtstub.cache import entry  # noqa: F401  the first load would import them
+    from gtstub.entries.cache import entry  # noqa: F401  the first load would import them
 
     programs = []
     for path in paths:

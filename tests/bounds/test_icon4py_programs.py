@@ -13,10 +13,10 @@ from typing import Any, cast
 import pytest
 
 from examples.icon4py.committed import HERE, Stub, stubs
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.frameworks.build_worker import compile_options
 from gtstub.frameworks.gt4py import compile as compiling
 from gtstub.frameworks.resolve import resolve
-from gtstub.toolchain.compiler import Toolchain
 from tests.bounds.cases import ALL
 from tests.support.bounds_judge import Setting, judge
 from tests.support.bounds_programs import OPTIMIZED, BoundProgram, build

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.bounds.cases import Judged, ring
 from tests.bounds.test_small_programs import build_case
 from tests.support.bounds_judge import judge

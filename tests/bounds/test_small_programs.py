@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.frameworks.gt4py.program_signature import program_signature
-from gtstub.signature.expressions import Expression
-from gtstub.signature.model import Claim
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.expressions import Expression
+from gtstub.stub.signature.model import Claim
 from tests.bounds.cases import ALL, CHOSEN, ENDS, REACHING, Judged
 from tests.support.bounds_judge import judge
 from tests.support.bounds_programs import BoundProgram, build

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gtstub.cache.manifest import BuildStage, Built
+from gtstub.entries.cache.manifest import BuildStage, Built
 from tests.support.cli import run
 from tests.support.reported import publish, wide_signatures
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gtstub.recorded.archive import archives
+from gtstub.tools.recorded.archive import archives
 from tests.benchmarks.c_host import count_instructions
 from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, others, plain, thread
 from tests.support.calling_programs import CALLING, CallingProgram

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gtstub.signature.documents import sdfg_from_json
-from gtstub.signature.model import SdfgSignature
+from gtstub.stub.signature.documents import sdfg_from_json
+from gtstub.stub.signature.model import SdfgSignature
 from tests.support import target
 from tests.support.c_hosts import ENVIRONMENT, Build, plain
 from tests.support.checkout import ROOT

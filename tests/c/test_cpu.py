@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain import cpu
+from gtstub.entries.toolchain import cpu
 from tests.support import target
 from tests.support.c_hosts import ENVIRONMENT, SOURCES, Build, plain
 from tests.support.runtime import RUNTIME

@@ -16,7 +16,7 @@ import pytest
 
 from gtstub.abi import SONAME
 from gtstub.install import INCLUDE
-from gtstub.plan.planner import make_plan
+from gtstub.stub.plan.planner import make_plan
 from tests.benchmarks import c_host
 from tests.benchmarks.peers import HERE
 from tests.support import target

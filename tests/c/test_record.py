@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gtstub.recorded.archive import Archive, Call, archives, loaded_programs
-from gtstub.recorded.serialbox import write_serialbox_files
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.tools.recorded.archive import Archive, Call, archives, loaded_programs
+from gtstub.tools.recorded.serialbox import write_serialbox_files
 from tests.support import target
 from tests.support.c_hosts import ENVIRONMENT, SOURCES, WHOLE, Build, address, plain, thread
 from tests.support.cli import run

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gtstub.install import INCLUDE
-from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES, DType
-from gtstub.signature.facts import Fact
-from gtstub.signature.model import (
+from gtstub.stub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES, DType
+from gtstub.stub.signature.facts import Fact
+from gtstub.stub.signature.model import (
     Axis,
     Bounds,
     CallbackType,

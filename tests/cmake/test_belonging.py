@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.signature.documents import sdfg_to_json
+from gtstub.stub.signature.documents import sdfg_to_json
 from tests.support import scale_program as scale
 from tests.support.cmake_projects import ALONE, PROGRAM, ROOT, Project, cmake
 from tests.support.programs import need

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
-from gtstub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
 from tests.support import scale_program as scale
 from tests.support.cmake_projects import ALONE, FROM_PACKAGE, HOSTS, cmake
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.toolchain.compiler import Toolchain
 from tests.support import scale_program as scale
 from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands

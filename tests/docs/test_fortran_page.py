@@ -6,10 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
-from gtstub.signature.documents import program_to_json, sdfg_to_json
-from gtstub.signature.model import Axis
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import Axis
 from tests.support import fortran_hosts
 from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands

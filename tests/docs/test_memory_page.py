@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import get_args
 
-from gtstub.analysis.memory import Allocation, Memory, StorageUse, Total, Transient
+from gtstub.tools.memory.memory import Allocation, Memory, StorageUse, Total, Transient
 from tests.support.checkout import ROOT
 
 PAGE = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")

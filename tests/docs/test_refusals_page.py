@@ -86,12 +86,12 @@ def checks_of_sources() -> set[Check]:
     planner = [
         check
         for name in (
-            "plan/signatures",
-            "plan/flattening",
-            "plan/connection",
-            "plan/bounds",
-            "plan/names",
-            "codegen/hosts/fortran",
+            "stub/plan/signatures",
+            "stub/plan/flattening",
+            "stub/plan/connection",
+            "stub/plan/bounds",
+            "stub/plan/names",
+            "stub/codegen/hosts/fortran",
         )
         for check in checks_of_planner(ROOT / "generator" / "gtstub" / f"{name}.py")
     ]

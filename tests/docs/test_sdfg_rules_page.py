@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gtstub.analysis.rules import LEVELS, RULES
+from gtstub.tools.rules import LEVELS, RULES
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 

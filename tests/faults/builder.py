@@ -17,11 +17,11 @@ from array import array
 from functools import partial
 from pathlib import Path
 
-from gtstub.building.waiting import build_once
-from gtstub.cache.entry import Entry
-from gtstub.cache.key import make_key
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.key import make_key
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CacheError, unwritable
 
 MANIFEST = Manifest("prog", "prog_stub.so", "libprog.so")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gtstub.cache.claims import read_claim
-from gtstub.cache.entry import Entry
-from gtstub.trust import MARKER
+from gtstub.entries.cache.claims import read_claim
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.trust import MARKER
 from tests.faults.builder import key_of
 from tests.faults.workshop import Ended, Workshop
 

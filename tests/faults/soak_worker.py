@@ -17,12 +17,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.building.waiting import build_once
-from gtstub.cache import bundle
-from gtstub.cache.entry import Entry
-from gtstub.cache.inventory import inventory
-from gtstub.cache.prune import remove, unwanted
-from gtstub.cache.store import Cache
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.cache import bundle
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.inventory import inventory
+from gtstub.entries.cache.prune import remove, unwanted
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.faults.builder import build, call, key_of
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Machine
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Machine
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain import cpu
 from gtstub.errors import CacheError
-from gtstub.toolchain import cpu
 from tests.faults.builder import MANIFEST, call, ingredients, key_of
 from tests.faults.workshop import LIBRARY, Workshop, environment
 from tests.support.sdfg_libraries import build_library, c_compiler

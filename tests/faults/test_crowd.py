@@ -32,7 +32,7 @@ def other_version(folder: Path) -> Path:
     package = Path(shutil.copytree(Path(gtstub.__file__).parent, folder / "gtstub", symlinks=True))
     for file, old, new in (
         ("_version.py", f'__version__ = "{gtstub.__version__}"', f'__version__ = "{OTHER_VERSION}"'),
-        ("cache/manifest.py", 'SCHEMA = "gtstub/cache-entry/', 'SCHEMA = "gtstub/cache-entry/99'),
+        ("entries/cache/manifest.py", 'SCHEMA = "gtstub/cache-entry/', 'SCHEMA = "gtstub/cache-entry/99'),
     ):
         text = (package / file).read_text()
         assert text.count(old) == 1

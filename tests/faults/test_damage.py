@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import gtstub
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.faults import invariants
 from tests.faults.builder import build, call, key_of

@@ -105,9 +105,9 @@ def test_read_only_file_system(workshop: Workshop, tmp_path: Path, has_entry: bo
 MISSING = """if True:
     import sys
     from pathlib import Path
-    from gtstub.cache.lookup import Request
-    from gtstub.cache.store import Cache
-    from gtstub.cache.temporary import writable
+    from gtstub.entries.cache.lookup import Request
+    from gtstub.entries.cache.store import Cache
+    from gtstub.entries.cache.temporary import writable
     from gtstub.errors import CacheError
     try:
         print(Request("prog", {}, {}, writable(Cache(Path(sys.argv[1])))).find())

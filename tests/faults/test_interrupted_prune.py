@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.store import Cache
-from gtstub.trust import MARKER
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.trust import MARKER
 from tests.faults import invariants
 from tests.faults.builder import build, key_of
 from tests.faults.workshop import Ended, Workshop, environment
@@ -17,10 +17,10 @@ from tests.faults.workshop import Ended, Workshop, environment
 PRUNER = """if True:
     import dataclasses, sys
     from pathlib import Path
-    from gtstub.cache.store import Cache
+    from gtstub.entries.cache.store import Cache
     from gtstub.errors import CacheError
-    from gtstub.cache.inventory import inventory
-    from gtstub.cache.prune import remove
+    from gtstub.entries.cache.inventory import inventory
+    from gtstub.entries.cache.prune import remove
     cache = Cache(Path(sys.argv[1]))
     (item,) = inventory(cache)
     try:

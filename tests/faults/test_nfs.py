@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.store import Cache
 from tests.faults import invariants
 from tests.faults.builder import build, key_of
 from tests.faults.workshop import Ended, Workshop, environment
@@ -67,9 +67,9 @@ LOADED_AND_REMOVED = """if True:
     import os, sys
     from array import array
     from pathlib import Path
-    from gtstub.cache.inventory import inventory
-    from gtstub.cache.prune import remove
-    from gtstub.cache.store import Cache
+    from gtstub.entries.cache.inventory import inventory
+    from gtstub.entries.cache.prune import remove
+    from gtstub.entries.cache.store import Cache
     cache = Cache(Path(sys.argv[1]))
     (item,) = inventory(cache)
     program = cache.find(item.key).load()

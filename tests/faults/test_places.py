@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.entry import Entry
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.store import Cache
 from tests.faults import invariants
 from tests.faults.builder import build, call, key_of
 from tests.faults.workshop import Workshop

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import gtstub
-from gtstub.toolchain import compiler
+from gtstub.entries.toolchain import compiler
 from tests.support.checkout import ROOT
 from tests.support.sdfg_libraries import build_library, c_compiler
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG

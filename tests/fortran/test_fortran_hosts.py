@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.recorded.archive import archives
-from gtstub.signature.dtypes import STATIC_DTYPES
-from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
+from gtstub.stub.signature.dtypes import STATIC_DTYPES
+from gtstub.stub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
+from gtstub.tools.recorded.archive import archives
 from tests.support import reaching, target
 from tests.support.calling_programs import CALLING, CallingProgram
 from tests.support.complex_programs import WAVES

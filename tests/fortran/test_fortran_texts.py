@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.install import INCLUDE
-from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
+from gtstub.stub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
 from tests.support import fortran_hosts, goldens, target
 from tests.support.programs import need, needs
 from tests.support.signatures import (

@@ -14,28 +14,28 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gtstub.building.waiting import Watch
-from gtstub.cache.bundle import pack, unpack
-from gtstub.cache.claims import BuildClaim, claim_file, read_claim
-from gtstub.cache.cleanup import leftovers, sweep
-from gtstub.cache.entry import Entry
-from gtstub.cache.inventory import inventory
-from gtstub.cache.key import make_key
-from gtstub.cache.manifest import FILE, digest
-from gtstub.cache.names import choice, compiled_in, named
-from gtstub.cache.process import this_process
-from gtstub.cache.store import Cache
-from gtstub.cache.wording import whole
 from gtstub.cli.tables import cache as tables
-from gtstub.codegen.stub import make_stub
+from gtstub.entries.building.waiting import Watch
+from gtstub.entries.cache.bundle import pack, unpack
+from gtstub.entries.cache.claims import BuildClaim, claim_file, read_claim
+from gtstub.entries.cache.cleanup import leftovers, sweep
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.inventory import inventory
+from gtstub.entries.cache.key import make_key
+from gtstub.entries.cache.manifest import FILE, digest
+from gtstub.entries.cache.names import choice, compiled_in, named
+from gtstub.entries.cache.process import this_process
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.cache.wording import whole
+from gtstub.entries.trust import MARKER
 from gtstub.errors import GtstubError
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.planner import make_plan
-from gtstub.recorded.archive import INDEX, read
-from gtstub.recorded.replay import lay_out
-from gtstub.recorded.serialbox import write_serialbox_files
-from gtstub.signature.documents import program_from_json, program_to_json, sdfg_from_json, sdfg_to_json
-from gtstub.trust import MARKER
+from gtstub.stub.codegen.stub import make_stub
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import program_from_json, program_to_json, sdfg_from_json, sdfg_to_json
+from gtstub.tools.recorded.archive import INDEX, read
+from gtstub.tools.recorded.replay import lay_out
+from gtstub.tools.recorded.serialbox import write_serialbox_files
 from tests.fuzz.mutations import change_bytes, change_document, change_lines, text_of
 from tests.support.entries import publish_made_of
 from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG

@@ -24,11 +24,11 @@ def test_short_run_finds_nothing() -> None:
 
 
 FAULTS = {
-    "archives": "from gtstub.cache import bundle; bundle.is_plain = bundle.is_key = bool",
-    "entries": "from gtstub.cache import manifest; manifest._seconds = lambda built, name: built.get(name)",
-    "claims": "from gtstub.cache import claims; claims.read_regular = lambda file, most: file.read_bytes()",
-    "recordings": "import re; from gtstub.recorded import archive; archive._NAME = re.compile('.*')",
-    "signatures": "from gtstub.plan.flattening import Flattening; Flattening._check_rank = lambda *_: None",
+    "archives": "from gtstub.entries.cache import bundle; bundle.is_plain = bundle.is_key = bool",
+    "entries": "from gtstub.entries.cache import manifest; manifest._seconds = lambda built, name: built.get(name)",
+    "claims": "from gtstub.entries.cache import claims; claims.read_regular = lambda file, most: file.read_bytes()",
+    "recordings": "import re; from gtstub.tools.recorded import archive; archive._NAME = re.compile('.*')",
+    "signatures": "from gtstub.stub.plan.flattening import Flattening; Flattening._check_rank = lambda *_: None",
 }
 """What takes one check of each target away."""
 

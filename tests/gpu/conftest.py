@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.cache.entry import Entry
-from gtstub.signature.model import Axis, ScalarArgument, ScalarType, StaticArgument, Workspace
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis, ScalarArgument, ScalarType, StaticArgument, Workspace
 from tests.support import gpu_programs
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build, sdfg_compiler
 from tests.support.hosting import EDGES, LEVELS, Bound, edge_field

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.support.gpu_programs import PROGRAMS, kernels, needs_nvcc
 from tests.support.hosting import run_script
 from tests.support.programs import need
@@ -29,8 +29,8 @@ EXPORTS = {
 CALLS = """
 import sys
 from pathlib import Path
-from gtstub.cache.entry import Entry
-from gtstub.signature.documents import program_from_json
+from gtstub.entries.cache.entry import Entry
+from gtstub.stub.signature.documents import program_from_json
 from tests.support.allocations import growth, held
 from tests.support.gpu_programs import arguments
 

@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import gtstub
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.gpu.test_errors import ILLEGAL_ADDRESS, OUT_OF_MEMORY, refusal, run
 from tests.gpu.test_record import START
 from tests.support.checkout import ROOT

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gtstub.signature.model import Workspace
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Workspace
 from tests.gpu.conftest import bind, launches
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build
 from tests.support.gt4py_programs import aligned_workspace
@@ -35,7 +35,7 @@ def run(script: str, folder: Path, environment: Mapping[str, str] | None = None)
         import sys
         from pathlib import Path
         import numpy as np
-        from gtstub.toolchain import compiler
+        from gtstub.entries.toolchain import compiler
         from tests.gpu.conftest import bind
         from tests.support.fake_cuda import DeviceArray, FakeCuda
         from tests.support.hosting import EDGES, LEVELS, edge_field

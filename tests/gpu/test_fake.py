@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.support.fake_cuda import SOURCES, build
 from tests.support.gpu_programs import PROGRAMS, kernels, needs_nvcc
 from tests.support.hosting import run_script
@@ -21,8 +21,8 @@ pytestmark = needs_nvcc
 CALLS = """
 import sys
 from pathlib import Path
-from gtstub.cache.entry import Entry
-from gtstub.signature.documents import program_from_json
+from gtstub.entries.cache.entry import Entry
+from gtstub.stub.signature.documents import program_from_json
 from tests.support.fake_cuda import DeviceArray, FakeCuda
 from tests.support.gpu_programs import arguments
 

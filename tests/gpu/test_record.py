@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from gtstub.cli.app import main
-from gtstub.recorded.archive import Archive, archives
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
+from gtstub.tools.recorded.archive import Archive, archives
 from tests.gpu.conftest import bind
 from tests.support.checkout import ROOT
 from tests.support.fake_cuda import build

@@ -10,8 +10,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import CaptureError
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.fake_cuda import FakeCuda
 from tests.support.hosting import Bound
 from tests.support.scale_program import PROGRAM, SDFG, build_library

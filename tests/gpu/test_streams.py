@@ -16,8 +16,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar
-from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.support.fake_cuda import DeviceArray, FakeCuda
 from tests.support.graphs import Captured

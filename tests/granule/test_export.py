@@ -15,8 +15,8 @@ from gt4py.next import common
 
 import gtstub
 from gtstub.errors import CaptureError, CaptureWarning, GranuleError
-from gtstub.granule.description import ArrayValue, Call, Constant, HookCall, Section, Variable
-from gtstub.granule.verify import read_granule
+from gtstub.programs.granule.description import ArrayValue, Call, Constant, HookCall, Section, Variable
+from gtstub.programs.granule.verify import read_granule
 from tests.support import small_programs as small
 from tests.support.granules import LEVELS, POINTS, ROWS, Exported, Model, built, field
 from tests.support.small_programs import I, K

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from gtstub.abi import ABI, SONAME
-from gtstub.granule.kept import HEAD, PLACE
 from gtstub.install import FOLDER, INCLUDE, LIBRARIES
+from gtstub.programs.granule.kept import HEAD, PLACE
 from tests.support.c_hosts import ADDRESS, WARNINGS, works
 from tests.support.fortran_hosts import MODULES
 from tests.support.granules import Exported, Model

@@ -12,12 +12,12 @@ import pytest
 
 import gtstub
 from gtstub.abi import SONAME
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import GranuleError
 from gtstub.frameworks.gt4py.backend import make_backend
-from gtstub.granule.library import Library
-from gtstub.granule.verify import read_granule
 from gtstub.install import INCLUDE, LIBRARIES
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.programs.granule.library import Library
+from gtstub.programs.granule.verify import read_granule
 from tests.support.fortran_hosts import MODULES, RUNTIME_SOURCES
 from tests.support.granules import field
 from tests.support.programs import needs

@@ -11,10 +11,10 @@ import pytest
 from gt4py.next import common
 
 import gtstub
-from gtstub.granule.library import Library
-from gtstub.granule.verify import read_granule
-from gtstub.recorded.runtime import refusal, runtime
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.programs.granule.library import Library
+from gtstub.programs.granule.verify import read_granule
+from gtstub.tools.recorded.runtime import refusal, runtime
 from tests.support.granules import LEVELS, ROWS, built, field
 from tests.support.small_programs import I, K
 

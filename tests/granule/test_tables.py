@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gtstub
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.frameworks.gt4py.backend import make_backend
-from gtstub.granule.library import Library, _array
-from gtstub.granule.verify import read_granule
-from gtstub.recorded.runtime import Array
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.programs.granule.library import Library, _array
+from gtstub.programs.granule.verify import read_granule
+from gtstub.tools.recorded.runtime import Array
 from tests.support.allocations import growth, held, needs_counts
 from tests.support.granules import field
 from tests.support.small_programs import Edge, K, V2EDim, Vertex, gather

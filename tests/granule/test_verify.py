@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gtstub.granule.kept import HEAD, PLACE
+from gtstub.programs.granule.kept import HEAD, PLACE
 from tests.support.cli import run
 from tests.support.granules import Exported
 

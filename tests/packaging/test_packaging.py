@@ -76,8 +76,8 @@ def test_sdist_has_the_sources_and_nothing_that_was_built(sdist: Path) -> None:
         "CMakeLists.txt",
         "LICENSE",
         "README.md",
-        "generator/gtstub/plan/model.py",
-        "generator/gtstub/plan/planner.py",
+        "generator/gtstub/stub/plan/model.py",
+        "generator/gtstub/stub/plan/planner.py",
         "runtime/program/load.c",
         "Makefile",
         ".ci/install",  # which the Makefile calls
@@ -153,7 +153,9 @@ def test_wheel_can_be_imported_where_nothing_else_is_installed(wheel: Path, tmp_
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    program = "import sys; sys.path.append(sys.argv[1]); import gtstub._host, gtstub.plan.model; print(gtstub.__file__)"
+    program = (
+        "import sys; sys.path.append(sys.argv[1]); import gtstub._host, gtstub.stub.plan.model; print(gtstub.__file__)"
+    )
     command = [tmp_path / "venv" / "bin" / "python", "-I", "-c", program, tmp_path / "site"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str(tmp_path / "site" / "gtstub" / "__init__.py"), done.stderr

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.codegen.hosts.fortran import FORTRAN
-from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import PlanError, SignatureError
 from gtstub.install import FORTRAN as FOLDER
 from gtstub.install import INCLUDE
-from gtstub.plan.model import CallPlan
-from gtstub.signature.documents import program_from_json, program_to_json, sdfg_from_json, sdfg_to_json
+from gtstub.stub.codegen.hosts.fortran import FORTRAN
+from gtstub.stub.codegen.stub import Stub, make_stub
+from gtstub.stub.plan.model import CallPlan
+from gtstub.stub.signature.documents import program_from_json, program_to_json, sdfg_from_json, sdfg_to_json
 from tests.support.fortran_hosts import MODULES
 from tests.support.programs import need
 from tests.support.random_plans import random_signatures

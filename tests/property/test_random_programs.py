@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from gtstub import _host
-from gtstub.signature.model import ArrayArgument, FieldType, ScalarType, TupleType, Type
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import ArrayArgument, FieldType, ScalarType, TupleType, Type
 from tests.support.c_program import CProgram, load
 from tests.support.random_programs import FieldValue, Number, RandomProgram, random_programs, shortest
 from tests.support.sdfg_libraries import Recorder, build_recording_library

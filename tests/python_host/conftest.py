@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.handed_over import VALUE_ERROR, CStep, build_host, refused
 from tests.support.hosting import Bound
 from tests.support.scale_program import PROGRAM, SDFG, N, build_library

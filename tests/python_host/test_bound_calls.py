@@ -15,8 +15,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.python_host.test_shapes import arrays
 from tests.support.handed_over import CError, CStep
 from tests.support.hosting import EDGES, EK, LEVELS, Bound, PublicField, domain, edge_field, good_arguments, run_script

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.programs.compiled import CompiledProgram
-from gtstub.signature.model import ProgramSignature, TupleType
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import ProgramSignature, TupleType
 from tests.support.dispatching import Variants
 from tests.support.hosting import EDGES, LEVELS, address, edge_field
 from tests.support.signatures import EDGE, NEIGHBORS, K, collection_of, field, program, scalar, tuple_of

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.signature.dtypes import DType
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import DType
 from tests.support.calling_programs import CALLING, DTYPES, EVERY_DTYPE, PARALLEL, SERIAL, Built, call
 from tests.support.hosting import domain
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gtstub
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.allocations import growth, held
 from tests.support.calling_programs import PARALLEL, SERIAL, Built, another_thread, call
 

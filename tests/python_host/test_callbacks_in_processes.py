@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import gtstub
-from gtstub.profiling.report import Report
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.tools.profiling.report import Report
 from tests.support.calling_programs import PARALLEL, SERIAL, Built
 from tests.support.checkout import ROOT
 from tests.support.hosting import run_script

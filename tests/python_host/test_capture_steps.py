@@ -9,8 +9,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import CaptureError
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.scale_program import PROGRAM, SDFG, build_library
 from tests.support.stubs import build_stub
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.dtypes import SCALAR_DTYPES, DType
-from gtstub.signature.model import Axis, Dimension
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import SCALAR_DTYPES, DType
+from gtstub.stub.signature.model import Axis, Dimension
 from tests.support.checkout import ROOT
 from tests.support.hosting import Bound, Field, domain, good_arguments, run_script
 from tests.support.planting import EDGES, LEVELS, build_plant, make, plant

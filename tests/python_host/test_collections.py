@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.support.hosting import Bound
 from tests.support.signatures import (
     EDGE,

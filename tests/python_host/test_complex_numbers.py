@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.support.calling_programs import CallingProgram
 from tests.support.complex_programs import WAVES
 from tests.support.signatures import K, array, field, program, sdfg

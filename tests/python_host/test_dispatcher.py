@@ -22,14 +22,14 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.building.progress import builds
-from gtstub.cache import store
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Manifest
+from gtstub.entries.building.progress import builds
+from gtstub.entries.cache import store
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import CacheError, CompilationError
 from gtstub.programs import registry
 from gtstub.programs.registry import wait_for_compilation
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.allocations import growth, held, needs_counts, needs_frees
 from tests.support.dispatching import STATIC_SDFG, Variants
 from tests.support.hosting import EDGES, LEVELS, edge_field, good_arguments, run_script

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.calling_programs import PARALLEL, SERIAL, another_thread, call
 
 pytestmark = [pytest.mark.sanitizer, pytest.mark.usefixtures("no_deadlock")]

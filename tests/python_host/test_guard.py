@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import gtstub
 from gtstub import _host
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support import reaching
 from tests.support.checkout import ROOT
 from tests.support.planting import make

@@ -16,8 +16,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.support.handed_over import (
     RUNTIME_ERROR,
     TYPE_ERROR,

@@ -16,8 +16,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.dtypes import STATIC_DTYPES as DTYPES
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import STATIC_DTYPES as DTYPES
 from tests.support.hosting import EK, LEVELS, Bound, check_refused, domain, edge_field, good_arguments
 from tests.support.signatures import program, scalar, sdfg, symbol
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.allocations import growth, held, needs_counts, needs_frees
 from tests.support.hosting import (
     EDGES,

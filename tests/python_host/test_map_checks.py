@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import gtstub
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.install import INCLUDE
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import run_script
 from tests.support.planting import EDGES, LEVELS, make, plant, signatures
 from tests.support.sdfg_libraries import build_library, c_compiler

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.support.hosting import Bound, address
 from tests.support.signatures import K, array, field, program, scalar, sdfg, symbol
 

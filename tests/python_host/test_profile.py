@@ -15,11 +15,11 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.profiling.report import Report
 from gtstub.ranks import from_launcher
-from gtstub.signature.model import StaticArgument
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import StaticArgument
+from gtstub.tools.profiling.report import Report
 from tests.support.checkout import ROOT
 from tests.support.hosting import Bound, good_arguments, run_script
 from tests.support.sdfg_libraries import build_recording_library
@@ -411,5 +411,5 @@ def test_a_host_in_c_has_the_report_too(tmp_path: Path, toolchain: Toolchain) ->
 
 
 def test_importing_gtstub_imports_no_profiling() -> None:
-    code = "import sys, gtstub; print({'gtstub.profiling.report', 'matplotlib', 'rich'} & sys.modules.keys())"
+    code = "import sys, gtstub; print({'gtstub.tools.profiling.report', 'matplotlib', 'rich'} & sys.modules.keys())"
     assert run_script(code) == "set()\n"

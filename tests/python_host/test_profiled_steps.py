@@ -10,7 +10,7 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.profiling.report import Report
+from gtstub.tools.profiling.report import Report
 from tests.support.hosting import run_script
 from tests.support.scale_program import N
 

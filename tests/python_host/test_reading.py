@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gtstub.signature.model import Axis, Device, Workspace
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis, Device, Workspace
 from tests.support.hosting import (
     EDGES,
     EK,

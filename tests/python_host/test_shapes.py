@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.c_program import CProgram, load
 from tests.support.hosting import Bound, address
 from tests.support.random_programs import FieldValue

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.recorded.runtime import runtime
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.tools.recorded.runtime import runtime
 from tests.support.c_program import CProgram, handle_of
 from tests.support.hosting import Bound, Field, domain
 from tests.support.random_programs import FieldValue

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.signature.dtypes import STATIC_DTYPES, DType
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import STATIC_DTYPES, DType
 from tests.support.hosting import Bound
 from tests.support.signatures import program, scalar, sdfg, symbol, tuple_of, with_static
 

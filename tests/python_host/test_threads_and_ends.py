@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis
 from tests.support.hosting import (
     Bound,
     address,

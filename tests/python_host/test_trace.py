@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.signature.model import StaticArgument
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import StaticArgument
 from tests.support.hosting import Bound, run_script
 from tests.support.signatures import program, scalar, sdfg
 from tests.support.timelines import Timeline

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from gtstub.plan.model import FieldLeaf
-from gtstub.plan.signatures import Signatures
-from gtstub.signature.expressions import Expression
-from gtstub.signature.model import (
+from gtstub.stub.plan.model import FieldLeaf
+from gtstub.stub.plan.signatures import Signatures
+from gtstub.stub.signature.expressions import Expression
+from gtstub.stub.signature.model import (
     CONNECTIVITY_PREFIX,
     INDEX_TYPES,
     ArrayArgument,

@@ -13,12 +13,12 @@ from typing import Any
 import dace
 
 from gtstub import _host
-from gtstub.codegen.stub import make_stub
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.backend import make_backend
-from gtstub.plan.model import CallPlan
-from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.codegen.stub import make_stub
+from gtstub.stub.plan.model import CallPlan
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.support.gt4py_programs import aligned_workspace
 
 INCLUDE = Path(dace.__file__).parent / "runtime" / "include"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from gtstub import _host
-from gtstub.recorded.runtime import Array, runtime
-from gtstub.signature.dtypes import NUMBERS
-from gtstub.signature.model import SdfgSignature
+from gtstub.stub.signature.dtypes import NUMBERS
+from gtstub.stub.signature.model import SdfgSignature
+from gtstub.tools.recorded.runtime import Array, runtime
 from tests.support.random_programs import FieldValue, Number
 
 C_TYPES: dict[str, Any] = {

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from gtstub import _host
-from gtstub.signature.dtypes import NAMES, SCALAR_DTYPES, DType
-from gtstub.signature.model import (
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import NAMES, SCALAR_DTYPES, DType
+from gtstub.stub.signature.model import (
     ArrayArgument,
     Axis,
     CallbackArgument,
@@ -22,7 +23,6 @@ from gtstub.signature.model import (
     ScalarArgument,
     SdfgSignature,
 )
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.sdfg_libraries import build_library, c_compiler
 from tests.support.signatures import (
     CALLING_PROGRAM,

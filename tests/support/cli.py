@@ -10,8 +10,8 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from gtstub.cli.app import main
-from gtstub.signature.documents import program_to_json, sdfg_to_json
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
 
 

@@ -8,8 +8,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+from gtstub.entries.toolchain.answer import find_cmake
 from gtstub.install import FOLDER
-from gtstub.toolchain.answer import find_cmake
 from tests.support import scale_program as scale
 from tests.support.checkout import ROOT
 from tests.support.stubs import write_stub

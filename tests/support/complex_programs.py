@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gtstub.signature.model import Axis, CallbackType
+from gtstub.stub.signature.model import Axis, CallbackType
 from tests.support.calling_programs import CallingProgram
 from tests.support.signatures import K, array, callback, field, number, program, scalar, sdfg, symbol
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub.signature.model import ArrayArgument, ScalarArgument, SdfgSignature
+from gtstub.stub.signature.model import ArrayArgument, ScalarArgument, SdfgSignature
 
 SOURCE = Path(__file__).parent.parent / "frameworks" / "dace" / "allocations.c"
 

@@ -9,10 +9,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.programs import registry
 from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar, product
-from gtstub.signature.model import ProgramSignature, StaticArgument
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import ProgramSignature, StaticArgument
 from tests.support.hosting import PROGRAM, SDFG, Bound, good_arguments
 
 SIGNATURE = inspect.Signature(

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.entry import Entry
-from gtstub.cache.key import make_key as key_of
-from gtstub.cache.manifest import Built, Manifest
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.key import make_key as key_of
+from gtstub.entries.cache.manifest import Built, Manifest
+from gtstub.entries.cache.store import Cache
 
 RANGES = [{"<class>": "gt4py.next.common.UnitRange", "start": start, "stop": stop} for start, stop in ((0, 10), (2, 5))]
 

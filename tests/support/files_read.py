@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gtstub.trust import ASKED
+from gtstub.entries.trust import ASKED
 
 HOOK = f"""
 import json, os, sys

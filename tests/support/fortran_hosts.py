@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gtstub.install import INCLUDE, RUNTIME
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.support import target
 from tests.support.checkout import ROOT
 from tests.support.runtime import runtime_sources

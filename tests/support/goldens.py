@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gtstub.signature.documents import program_from_json, sdfg_from_json
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.support.checkout import ROOT
 
 FOLDER = ROOT / "tests" / "golden"

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gtstub.cache.entry import Entry
-from gtstub.signature.model import Connectivity, FieldType, ProgramSignature, TupleType, Type
+from gtstub.entries.cache.entry import Entry
+from gtstub.stub.signature.model import Connectivity, FieldType, ProgramSignature, TupleType, Type
 from tests.support.checkout import ROOT
 from tests.support.hosting import Domain, Field, domain
 

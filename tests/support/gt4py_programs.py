@@ -24,7 +24,7 @@ from gt4py.next.program_processors.runners.dace.workflow.backend import make_dac
 from gt4py.next.type_system import type_specifications as ts
 from icon4py.model.common.grid import simple
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.stages import LoweredProgramDef
 from gtstub.frameworks.gt4py.workflow import FindingTransforms, SignedSource, SigningTranslation

@@ -18,8 +18,8 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature, Workspace
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis, ProgramSignature, SdfgSignature, Workspace
 from tests.support.checkout import ROOT
 from tests.support.sdfg_libraries import Recorder, build_recording_library
 from tests.support.signatures import EDGE, NEIGHBORS, K, array, field, program, scalar, sdfg, symbol, tuple_of

@@ -9,9 +9,9 @@ from typing import Any, cast
 import dace
 
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.gt4py_programs import Lowering
 from tests.support.sdfg_libraries import Recorder, build_recording_library
 from tests.support.stubs import write_stub

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtstub import _host
-from gtstub.signature.dtypes import NAMES, DType
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import NAMES, DType
+from gtstub.stub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support.hosting import Field, domain
 from tests.support.sdfg_libraries import build_library, c_compiler
 from tests.support.signatures import EDGE, K, array, field, program, scalar, sdfg, symbol

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gtstub.signature.dtypes import DTYPES, STATIC_DTYPES, DType
+from gtstub.stub.signature.dtypes import DTYPES, STATIC_DTYPES, DType
 from tests.support.random_programs import Number, numbers
 
 SYMBOLS: dict[str, DType] = {"N": "int32", "M": "int32", "K": "int64", "L": "int64"}

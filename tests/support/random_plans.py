@@ -11,10 +11,10 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 
-from gtstub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES, DType
-from gtstub.signature.expressions import Expression, parse, polynomial
-from gtstub.signature.facts import Fact
-from gtstub.signature.model import (
+from gtstub.stub.signature.dtypes import DTYPES, SCALAR_DTYPES, STATIC_DTYPES, DType
+from gtstub.stub.signature.expressions import Expression, parse, polynomial
+from gtstub.stub.signature.facts import Fact
+from gtstub.stub.signature.model import (
     INDEX_TYPES,
     PROPERTIES,
     Argument,

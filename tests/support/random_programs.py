@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gtstub.signature.dtypes import STATIC_DTYPES, DType
-from gtstub.signature.model import (
+from gtstub.stub.signature.dtypes import STATIC_DTYPES, DType
+from gtstub.stub.signature.model import (
     Access,
     Argument,
     ArrayArgument,

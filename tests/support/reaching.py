@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtstub import _host
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.install import INCLUDE
-from gtstub.signature.model import Axis, SdfgSignature, Workspace
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.model import Axis, SdfgSignature, Workspace
 from tests.support.sdfg_libraries import build_library, c_compiler
 from tests.support.signatures import EDGE, NEIGHBORS, K, array, field, program, scalar, symbol
 from tests.support.signatures import sdfg as make_sdfg

@@ -17,8 +17,8 @@ from gtstub.frameworks.dace.front_end import Compiled
 from gtstub.frameworks.dace.internals import Types, parse_program
 from gtstub.frameworks.dace.program import StubbedProgram
 from gtstub.frameworks.dace.variant import LoadedVariant, Options, build_variant, parse_variant
-from gtstub.signature.dtypes import NAMES
-from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
+from gtstub.stub.signature.dtypes import NAMES
+from gtstub.stub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 from tests.support.random_dace_programs import Callback, RandomDaceProgram
 from tests.support.sdfg_libraries import Recorder, build_library, c_compiler, recording_source
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, Entry
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
-from gtstub.signature import documents
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.entries.cache.entry import COMPILED_SDFG, LOWERED_SDFG, Entry
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support import signatures
 from tests.support.sdfg_documents import EDGE, Json, K, branches, mapped, sdfg, state, transient
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG

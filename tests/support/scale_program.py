@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from gtstub.signature.documents import program_to_json, sdfg_to_json
-from gtstub.signature.model import Axis
+from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import Axis
 from tests.support.compiled import compile_once
 from tests.support.signatures import K, array, field, program, scalar, sdfg, symbol
 

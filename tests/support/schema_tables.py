@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.checkout import ROOT
 
-SCHEMAS = ROOT / "generator" / "gtstub" / "signature" / "schema"
+SCHEMAS = ROOT / "generator" / "gtstub" / "stub" / "signature" / "schema"
 
 TABLE = re.compile(r"(?<=<!-- members: )(?P<schema>\w+)(?P<within>[\w.]*)(?P<marker> -->\n)(?:\|.*\n)*")
 """A table and the comment before it, which names its schema and, after a dot, the member that the table is about."""

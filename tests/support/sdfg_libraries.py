@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gtstub.install import FOLDER, INCLUDE
-from gtstub.signature.dtypes import NAMES
-from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
+from gtstub.stub.signature.dtypes import NAMES
+from gtstub.stub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 from tests.support import target
 from tests.support.compiled import compile_once
 

@@ -1,5 +1,5 @@
 """
-gt4py's rules for SDFGs once more, with DaCe and networkx: what `gtstub.analysis.rules` must agree with.
+gt4py's rules for SDFGs once more, with DaCe and networkx: what `gtstub.tools.rules` must agree with.
 
 It follows DaCe's objects (memlet paths, scopes, sympy's expressions) where the rules read texts. Where the texts do not
 say enough, the two may differ: neither is asked what the other cannot know.

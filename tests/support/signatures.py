@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from gtstub.signature import expressions
-from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, parse
-from gtstub.signature.model import (
+from gtstub.stub.signature import expressions
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.expressions import Expression, parse
+from gtstub.stub.signature.model import (
     Access,
     ArrayArgument,
     Axis,

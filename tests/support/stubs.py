@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from gtstub.codegen.hosts.fortran import FORTRAN
-from gtstub.codegen.stub import make_stub
-from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.stub.codegen.hosts.fortran import FORTRAN
+from gtstub.stub.codegen.stub import make_stub
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 from tests.support.compiled import compile_once
 
 

@@ -15,11 +15,11 @@ import numpy as np
 
 import gtstub
 from gtstub import _host
-from gtstub.cache.manifest import Machine, Manifest
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.manifest import Machine, Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain import compiler
 from gtstub.errors import CacheError
-from gtstub.signature.model import Axis
-from gtstub.toolchain import compiler
+from gtstub.stub.signature.model import Axis
 from tests.benchmarks.entry import build_stub
 from tests.support.sdfg_libraries import build_library
 from tests.support.signatures import CELL, K, array, field, program, scalar, sdfg, symbol

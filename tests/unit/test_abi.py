@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from gtstub.abi import ABI, MAX_RANK, POOLED_BYTES
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.install import FOLDER, INCLUDE
-from gtstub.recorded.runtime import CONNECTIVITY, CPU, FIELD, STATIC, Action, Array, Contract, Error, Opened, Stub
-from gtstub.signature.dtypes import DTYPES, NAMES, NUMBERS
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.dtypes import DTYPES, NAMES, NUMBERS
+from gtstub.tools.recorded.runtime import CONNECTIVITY, CPU, FIELD, STATIC, Action, Array, Contract, Error, Opened, Stub
 
 TYPES: dict[str, Any] = {
     "gts_array": Array,

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 import gtstub.frameworks
-import gtstub.signature
+import gtstub.stub.signature
 from gtstub.abi import ABI
 from gtstub.install import INCLUDE
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.model import AxisContract
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import sdfg_from_json, sdfg_to_json
-from gtstub.signature.model import PROPERTIES, ArrayArgument, Axis, Property
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.model import AxisContract
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import sdfg_from_json, sdfg_to_json
+from gtstub.stub.signature.model import PROPERTIES, ArrayArgument, Axis, Property
 from tests.support.checkout import ROOT
 from tests.support.signatures import K, array, field, program, sdfg
 from tests.support.stubs import render_stub
@@ -52,7 +52,7 @@ def test_signature_tells_each_member() -> None:
     told = {each.name for each in dataclasses.fields(ArrayArgument)}
     assert told - set(PLACES) == ARRAY.contract.keys() - {"written"}
     assert all(ARRAY.contract.values())
-    schema = json.loads((Path(gtstub.signature.__file__).parent / "schema" / "sdfg.schema.json").read_text())
+    schema = json.loads((Path(gtstub.stub.signature.__file__).parent / "schema" / "sdfg.schema.json").read_text())
     (of_array,) = (each["then"] for each in schema["$defs"]["argument"]["allOf"] if "axes" in each["then"]["required"])
     assert of_array["properties"].keys() == told | {"kind"}
     assert sdfg_from_json(sdfg_to_json(SDFG), "x") == SDFG

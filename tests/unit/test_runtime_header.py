@@ -6,8 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.install import INCLUDE, RUNTIME, TEMPLATES
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.programs import need
 from tests.support.runtime import runtime_sources
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG

@@ -15,22 +15,33 @@ from tests.support.checkout import ROOT
 PACKAGE = ROOT / "generator" / "gtstub"
 
 ORDER = (
-    "gtstub __main__",
+    "gtstub __main__ recorded",
     "cli",
     "frameworks",
-    "granule",
     "programs",
-    "building report",
-    "codegen cache",
-    "plan recorded profiling backends ranks analysis",
-    "sdfg",
-    "signature toolchain",
-    "tracing",
-    "settings install trust",
+    "tools",
+    "entries",
+    "stub",
+    "ranks",
+    "settings install",
     "util",
     "errors abi _version _host",
 )
-"""A room may import those below it, and itself. Rooms of one line do not import each other."""
+"""A wing or a module may import those below it, and itself. Those of one line do not import each other."""
+
+ORDER_INSIDE = {
+    "tools": ("report", "memory profiling recorded rules tracing"),
+    "entries": ("building", "cache", "toolchain", "spans trust"),
+    "stub": ("codegen", "bounds plan", "sdfg", "signature"),
+    "frameworks": (
+        "build_worker icon4py ndsl",
+        "gt4py",
+        "dace",
+        "backends mpi resolve",
+        "framework hooks sources versions",
+    ),
+}
+"""As ORDER, for the rooms of a wing."""
 
 FRAMEWORKS = set(
     tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["lint"]["flake8-tidy-imports"][
@@ -38,15 +49,6 @@ FRAMEWORKS = set(
     ]
 )
 """Imported by frameworks/ alone."""
-
-ORDER_INSIDE_FRAMEWORKS = (
-    "build_worker icon4py ndsl",
-    "gt4py",
-    "dace",
-    "resolve hooks mpi",
-    "framework versions sources",
-)
-"""As ORDER, for the folders and files of frameworks/."""
 
 IMPORTED_INSIDE_FRAMEWORKS = {
     "gt4py": {"gt4py", "dace"},
@@ -125,7 +127,7 @@ def test_no_module_imports_itself_over_others() -> None:
     graphlib.TopologicalSorter(imports_of(PACKAGE)).prepare()
 
 
-def test_no_room_imports_one_above_it() -> None:
+def test_no_wing_imports_one_above_it() -> None:
     assert upward(imports_of(PACKAGE)) == []
 
 
@@ -144,8 +146,9 @@ def test_frameworks_are_imported_by_frameworks_alone() -> None:
     assert strangers == []
 
 
-def test_no_framework_imports_one_above_it() -> None:
-    assert upward(imports_of(PACKAGE), ORDER_INSIDE_FRAMEWORKS, "gtstub.frameworks") == []
+@pytest.mark.parametrize("wing", ORDER_INSIDE)
+def test_no_room_of_a_wing_imports_one_above_it(wing: str) -> None:
+    assert upward(imports_of(PACKAGE), ORDER_INSIDE[wing], f"gtstub.{wing}") == []
 
 
 def test_each_framework_imports_its_own_package_alone() -> None:
@@ -182,9 +185,9 @@ def test_the_walls_hold(tmp_path: Path) -> None:
         tmp_path / "gtstub",
         {
             "__init__.py": "",
-            "cli/app.py": "from gtstub.plan import model",
-            "plan/model.py": "def plan():\n    from gtstub.codegen.stub import make",
-            "codegen/stub.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from gtstub.cli import app",
+            "cli/app.py": "from gtstub.stub import model",
+            "stub/model.py": "def plan():\n    from gtstub.entries.store import make",
+            "entries/store.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from gtstub.cli import app",
             "util/a.py": "from gtstub import _host\nimport gtstub.util.b",
             "util/b.py": "from gtstub.util.a import one",
             "util/c.py": "if not TYPE_CHECKING:\n    from gtstub.cli import app",
@@ -192,7 +195,7 @@ def test_the_walls_hold(tmp_path: Path) -> None:
     )
     graph = imports_of(root)
     assert upward(graph) == [
-        "gtstub.plan.model imports gtstub.codegen.stub",
+        "gtstub.stub.model imports gtstub.entries.store",
         "gtstub.util.c imports gtstub.cli.app",
     ]
     assert depth({name: others for name, others in graph.items() if ".util" not in name}) == 3

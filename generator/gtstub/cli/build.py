@@ -13,18 +13,18 @@ import click
 from click.core import ParameterSource
 
 from gtstub import settings
-from gtstub.building.listing import listed_keys
-from gtstub.cache.store import open_cache
 from gtstub.cli.command import run_command
 from gtstub.cli.options import FILE, cache_option, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer
 from gtstub.cli.stub import build_stub
+from gtstub.entries.building.listing import listed_keys
+from gtstub.entries.cache.store import open_cache
 from gtstub.errors import GtstubError
 from gtstub.util.console import make_bar, make_console
 
 if TYPE_CHECKING:
-    from gtstub.building.outcome import Outcome
-    from gtstub.building.pool import Progress
+    from gtstub.entries.building.outcome import Outcome
+    from gtstub.entries.building.pool import Progress
 
 
 @click.command(
@@ -131,9 +131,9 @@ def _refuse_others_than(*names: str) -> None:
 
 def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, dry_run: bool) -> Answer:
     """Builds the programs that `file` lists, with progress on stderr."""
-    from gtstub.building import pool
-    from gtstub.building.jobs import longest_first, read_jobs, select
-    from gtstub.building.outcome import print_summary
+    from gtstub.entries.building import pool
+    from gtstub.entries.building.jobs import longest_first, read_jobs, select
+    from gtstub.entries.building.outcome import print_summary
     from gtstub.frameworks import build_worker
 
     if cache is not None:
@@ -153,7 +153,7 @@ def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, 
 
 def _watched(progress: Iterator[Progress], count: int) -> Iterator[Outcome]:
     """Yields outcomes, and shows on stderr a bar (on a terminal) or one line for each outcome (anywhere else)."""
-    from gtstub.building.progress import builds
+    from gtstub.entries.building.progress import builds
 
     with make_bar() as bar:
         console = bar.console

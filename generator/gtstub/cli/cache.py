@@ -9,16 +9,16 @@ from pathlib import Path
 import click
 
 from gtstub import settings
-from gtstub.cache.cleanup import leftovers, sweep
-from gtstub.cache.counts import counts
-from gtstub.cache.inventory import code_paths, inventory
-from gtstub.cache.names import named
-from gtstub.cache.prune import remove, unwanted
-from gtstub.cache.store import Cache, open_cache
 from gtstub.cli.entries import entry_in
 from gtstub.cli.options import FILE, cache_option, example, json_options
 from gtstub.cli.output import Answer, progress
 from gtstub.cli.tables import cache as tables
+from gtstub.entries.cache.cleanup import leftovers, sweep
+from gtstub.entries.cache.counts import counts
+from gtstub.entries.cache.inventory import code_paths, inventory
+from gtstub.entries.cache.names import named
+from gtstub.entries.cache.prune import remove, unwanted
+from gtstub.entries.cache.store import Cache, open_cache
 from gtstub.errors import CacheError
 from gtstub.util.quantity import duration, size
 
@@ -182,7 +182,7 @@ def export(key: str, file: Path, opened: Cache) -> None:
 
     The file is a compressed tar file. The same entry always gives the same bytes.
     """
-    from gtstub.cache.bundle import pack
+    from gtstub.entries.cache.bundle import pack
     from gtstub.util.atomic import replacing
 
     item = entry_in(opened, key)
@@ -204,7 +204,7 @@ def import_(file: Path, opened: Cache) -> None:
     Programs that load the entry run its code, and nothing in the file says who has made it. To sign files and to check
     signatures, use 'ssh-keygen -Y'.
     """
-    from gtstub.cache.bundle import unpack
+    from gtstub.entries.cache.bundle import unpack
 
     with file.open("rb") as stream:
         entry = unpack(opened, stream)

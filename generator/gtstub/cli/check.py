@@ -15,7 +15,7 @@ from gtstub.cli.output import Answer
 from gtstub.util.visible import visible
 
 if TYPE_CHECKING:
-    from gtstub.analysis.rules import Level, Rule
+    from gtstub.tools.rules import Level, Rule
 
 
 def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -72,12 +72,12 @@ def check(
 
     Exit codes: 0 no error was found, 1 an error was found, 2 an SDFG is missing or cannot be read.
     """
-    from gtstub.analysis import rules
-    from gtstub.analysis.rules import document as checks
     from gtstub.cli import sdfgs
     from gtstub.cli.tables.check import print_checked, print_first
-    from gtstub.sdfg.read import SdfgError
-    from gtstub.signature.documents import program_in
+    from gtstub.stub.sdfg.read import SdfgError
+    from gtstub.stub.signature.documents import program_in
+    from gtstub.tools import rules
+    from gtstub.tools.rules import document as checks
 
     if (paths and stages_dir) or not (paths or stages_dir or cache_dir):
         raise click.UsageError("Name SDFGs or entries, or else --cache or --stages.")

@@ -11,15 +11,15 @@ from typing import Any
 
 import click
 
-from gtstub.backends.choice import Choice, Reason, Tag, choose
-from gtstub.backends.tables import Setting, load_tables, table_files
 from gtstub.cli.options import example, json_options
 from gtstub.cli.output import Answer
 from gtstub.cli.tables.backends import print_choice, print_dace_config, print_tables
+from gtstub.entries.toolchain.answer import BUILD_TYPES
+from gtstub.entries.toolchain.arch import arch as arch_of
+from gtstub.frameworks.backends.choice import Choice, Reason, Tag, choose
+from gtstub.frameworks.backends.tables import Setting, load_tables, table_files
 from gtstub.install import LIBRARIES
-from gtstub.signature.model import Device
-from gtstub.toolchain.answer import BUILD_TYPES
-from gtstub.toolchain.arch import arch as arch_of
+from gtstub.stub.signature.model import Device
 
 
 @click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))

@@ -14,7 +14,7 @@ from gtstub.cli.output import Answer, progress
 from gtstub.util.console import make_table, print_parts
 
 if TYPE_CHECKING:
-    from gtstub.toolchain.doctor import Check
+    from gtstub.entries.toolchain.doctor import Check
 
 
 CACHE = "cache"
@@ -30,8 +30,8 @@ def doctor() -> Answer:
     The exit code is 1 if something is missing that gtstub needs, or if no program can be loaded from a layer of the
     cache: others can write it, or its file system is mounted with the option noexec.
     """
+    from gtstub.entries.toolchain.doctor import checks
     from gtstub.frameworks.dace.dace_config import configuration
-    from gtstub.toolchain.doctor import checks
 
     executable = configuration("cpu", "Release")["compiler.cpu.executable"]
     with progress("Trying the compilers"):
@@ -43,12 +43,12 @@ def doctor() -> Answer:
 
 def _layers() -> Iterator[Check]:
     """A check of each layer of the cache that exists, and of its code paths: whether entries are loaded from there."""
-    from gtstub.cache.inventory import code_paths
-    from gtstub.cache.mounts import check_loadable
-    from gtstub.cache.store import open_cache
+    from gtstub.entries.cache.inventory import code_paths
+    from gtstub.entries.cache.mounts import check_loadable
+    from gtstub.entries.cache.store import open_cache
+    from gtstub.entries.toolchain.doctor import Check
+    from gtstub.entries.trust import check_root
     from gtstub.errors import CacheError
-    from gtstub.toolchain.doctor import Check
-    from gtstub.trust import check_root
 
     for layer in open_cache().layers:
         for place in (layer, *(layer / name for name in code_paths(layer))):

@@ -12,13 +12,13 @@ from gtstub.errors import CacheError
 from gtstub.util.visible import visible
 
 if TYPE_CHECKING:
-    from gtstub.cache.inventory import Item
-    from gtstub.cache.store import Cache
+    from gtstub.entries.cache.inventory import Item
+    from gtstub.entries.cache.store import Cache
 
 
 def entry_in(cache: Cache, name: str) -> Item:
-    """The entry that `name` means (cache/names.py). One line on stderr says which one if there are several."""
-    from gtstub.cache.names import choice, named
+    """The entry that `name` means (entries/cache/names.py). One line on stderr says which one if there are several."""
+    from gtstub.entries.cache.names import choice, named
 
     found = named(cache, name)
     if len(found) > 1:
@@ -31,8 +31,8 @@ def path_or_entry(given: Path, directory: Path | None = None) -> Path:
     A path as it is, or the directory of the entry with this name: in the cache at `directory`, where it is always a
     name, or else in that of this process. A text with '/' or with a suffix is a path. Raises CacheError.
     """
-    from gtstub.cache.names import UnknownNameError
-    from gtstub.cache.store import Cache, open_cache
+    from gtstub.entries.cache.names import UnknownNameError
+    from gtstub.entries.cache.store import Cache, open_cache
 
     text = str(given)
     if directory is not None:

@@ -59,7 +59,7 @@ def extract(
     if output is not None and filter_ is not None:
         raise click.UsageError("Give '--output' or '--jq', not both.")
     from gtstub.frameworks.resolve import frameworks, signatures_of
-    from gtstub.signature.documents import program_to_json, sdfg_to_json
+    from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
 
     is_file = Path(source).suffix in (".sdfg", ".sdfgz")
     if is_file and (grid or static or option):

@@ -43,8 +43,8 @@ def show(folder: Path) -> Answer:
     FOLDER is a folder that gtstub.Granule.export() has written.
     """
     from gtstub.cli.tables.granule import print_granule
-    from gtstub.granule.description import to_json
-    from gtstub.granule.verify import read_granule
+    from gtstub.programs.granule.description import to_json
+    from gtstub.programs.granule.verify import read_granule
 
     description = read_granule(folder)
     return Answer(json.loads(to_json(description)), functools.partial(print_granule, description, folder))
@@ -59,7 +59,7 @@ def verify(folder: Path) -> None:
     Compiles the C file, runs each step from the values of the export, and compares all arrays. Hooks are replaced by
     what they wrote in Python. Exits with 1 if an array differs.
     """
-    from gtstub.granule.verify import verify as compare
+    from gtstub.programs.granule.verify import verify as compare
 
     description = compare(folder, lambda what: click.echo(what, err=True))
     arrays, steps = len(description.arrays), len(description.steps)

@@ -14,7 +14,7 @@ from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer, progress
 
 if TYPE_CHECKING:
-    from gtstub.sdfg.model import Sdfg
+    from gtstub.stub.sdfg.model import Sdfg
 
 
 @click.command(
@@ -48,10 +48,10 @@ def memory(
 
     docs/memory.md explains the columns.
     """
-    from gtstub.analysis.memory import memory as memory_of
-    from gtstub.analysis.memory import memory_to_json
     from gtstub.cli.sdfgs import exit_code_2
     from gtstub.cli.tables.memory import print_memory
+    from gtstub.tools.memory.memory import memory as memory_of
+    from gtstub.tools.memory.memory import memory_to_json
 
     if path is None:
         if cache_dir is None:
@@ -65,12 +65,12 @@ def memory(
 
 
 def _of_cache(directory: str, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> Answer:
-    from gtstub.analysis.sizes import SharedSizes
-    from gtstub.cache.inventory import inventory
-    from gtstub.cache.store import Cache, open_cache
     from gtstub.cli.sdfgs import entries, exit_code_2
     from gtstub.cli.tables.cache_memory import cache_memory_to_json, print_cache_memory
-    from gtstub.report.memory import memory_of_entries
+    from gtstub.entries.cache.inventory import inventory
+    from gtstub.entries.cache.store import Cache, open_cache
+    from gtstub.tools.memory.sizes import SharedSizes
+    from gtstub.tools.report.memory import memory_of_entries
 
     sizes = SharedSizes(dimensions, symbols)
     with exit_code_2():
@@ -88,10 +88,10 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
     An SDFG and the values of its symbols. Of an entry, the SDFG that DaCe has compiled: it contains the transients that
     DaCe has added.
     """
-    from gtstub.analysis.sizes import SizeError, symbol_sizes
-    from gtstub.cache.entry import COMPILED_SDFG
-    from gtstub.cache.inspection import signatures
-    from gtstub.sdfg.read import SdfgError, read
+    from gtstub.entries.cache.entry import COMPILED_SDFG
+    from gtstub.entries.cache.inspection import signatures
+    from gtstub.stub.sdfg.read import SdfgError, read
+    from gtstub.tools.memory.sizes import SizeError, symbol_sizes
     from gtstub.util.suggest import did_you_mean
 
     if path.is_dir():

@@ -30,7 +30,7 @@ def profile(report_file: Path, plot_file: Path | None) -> Answer:
     The medians of their two parts, the conversion of the arguments and the SDFG, follow. If steps have run, a second
     table has their positions.
     """
-    from gtstub.profiling.report import Report
+    from gtstub.tools.profiling.report import Report
 
     report = Report.load(report_file)
     if plot_file is not None:

@@ -11,8 +11,8 @@ import click
 from gtstub.cli.command import run_command
 from gtstub.cli.options import FILE, example
 from gtstub.errors import GtstubError
-from gtstub.recorded.archive import PROGRAMS, Archive, archive_paths, archives, loaded_programs
-from gtstub.recorded.serialbox import write_serialbox_files
+from gtstub.tools.recorded.archive import PROGRAMS, Archive, archive_paths, archives, loaded_programs
+from gtstub.tools.recorded.serialbox import write_serialbox_files
 from gtstub.util.atomic import make_directories
 from gtstub.util.console import make_bar, make_console
 from gtstub.util.suggest import did_you_mean

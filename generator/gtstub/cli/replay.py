@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtstub import settings
-from gtstub.backends.choice import EMBEDDED, Tag
 from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, example, json_options, plot_option
 from gtstub.cli.output import Answer
 from gtstub.cli.tables.replay import not_replayed, print_replay
 from gtstub.errors import GtstubError
-from gtstub.recorded.archive import Archive, Call, archives
+from gtstub.frameworks.backends.choice import EMBEDDED, Tag
+from gtstub.tools.recorded.archive import Archive, Call, archives
 from gtstub.util.console import make_bar
 from gtstub.util.figure import refuse_undrawable
 from gtstub.util.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from gtstub.recorded.replay import Worst
+    from gtstub.tools.recorded.replay import Worst
 
 MOST_ULP = 2**64 - 1
 
@@ -131,7 +131,7 @@ def replay(
         ways = Ways(is_checked=bool(checks or checked), as_step=as_step)
         replayed, worst = _replay(found, opened, names, dict(tolerances), ways)
     if worst and plot_file is not None:
-        from gtstub.recorded.plot import plot_worst
+        from gtstub.tools.recorded.plot import plot_worst
 
         plot_worst(worst, plot_file)
     if plot_file is not None:
@@ -145,7 +145,7 @@ def replay(
 
 
 def _refuse_gt4py(programs: Sequence[Any]) -> None:
-    from gtstub.recorded.replay import StubProgram
+    from gtstub.tools.recorded.replay import StubProgram
 
     for program in programs:
         if not isinstance(program, StubProgram):
@@ -162,7 +162,7 @@ def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None
             from gtstub.frameworks.gt4py.replay import GtProgram
 
         return GtProgram(name, backend, grid)
-    from gtstub.recorded.replay import open_program
+    from gtstub.tools.recorded.replay import open_program
 
     path = path_or_entry(Path(name))
     if build_checks:
@@ -192,7 +192,7 @@ def _replay(
     Replays the calls of the programs `names`, or of all programs if it is empty. Returns the report of the command
     (docs/formats.md), and the field of each process that differs most.
     """
-    from gtstub.recorded.replay import Replay, replay_step
+    from gtstub.tools.recorded.replay import Replay, replay_step
 
     programs_found = [program for archive in found for program in archive.programs]
     recorded = sorted({program.name for program in programs_found})

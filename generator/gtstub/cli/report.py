@@ -13,7 +13,7 @@ from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer, progress
 
 if TYPE_CHECKING:
-    from gtstub.report.model import ProgramReport
+    from gtstub.tools.report.model import ProgramReport
 
 
 @click.command(
@@ -92,16 +92,16 @@ def _make(
     folder: str,
 ) -> tuple[dict[str, Any], str, dict[str, str]]:
     """The document, the page, and the pages of a cache's entries by their paths in `folder`, unless it is empty."""
-    from gtstub.analysis.sizes import SharedSizes
-    from gtstub.cache.inventory import inventory
-    from gtstub.cache.key import is_key
-    from gtstub.cache.store import Cache
-    from gtstub.profiling.report import Report
-    from gtstub.report import entry as entries
-    from gtstub.report.build_chart import build_chart, builds_of
-    from gtstub.report.compare import compare
-    from gtstub.report.model import to_json
-    from gtstub.report.page import comparison_page, index_page, program_page
+    from gtstub.entries.cache.inventory import inventory
+    from gtstub.entries.cache.key import is_key
+    from gtstub.entries.cache.store import Cache
+    from gtstub.tools.memory.sizes import SharedSizes
+    from gtstub.tools.profiling.report import Report
+    from gtstub.tools.report import entry as entries
+    from gtstub.tools.report.build_chart import build_chart, builds_of
+    from gtstub.tools.report.compare import compare
+    from gtstub.tools.report.model import to_json
+    from gtstub.tools.report.page import comparison_page, index_page, program_page
 
     profile = None if profile_file is None else Report.load(profile_file)
 
@@ -138,8 +138,8 @@ def _make(
 
 
 def _write(file: Path, page: str) -> None:
-    from gtstub.cache.entry import is_in_entry
-    from gtstub.report.model import ReportError
+    from gtstub.entries.cache.entry import is_in_entry
+    from gtstub.tools.report.model import ReportError
     from gtstub.util.atomic import write
 
     if is_in_entry(file):

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gtstub.cache.entry import LOWERED_SDFG, STAGE, entries_in, is_entry
-from gtstub.cache.inspection import inspect
 from gtstub.cli.output import cannot
+from gtstub.entries.cache.entry import LOWERED_SDFG, STAGE, entries_in, is_entry
+from gtstub.entries.cache.inspection import inspect
 from gtstub.errors import GtstubError
-from gtstub.sdfg.model import Sdfg
-from gtstub.sdfg.read import SdfgError, read
-from gtstub.signature.documents import program_in
-from gtstub.signature.model import ProgramSignature
+from gtstub.stub.sdfg.model import Sdfg
+from gtstub.stub.sdfg.read import SdfgError, read
+from gtstub.stub.signature.documents import program_in
+from gtstub.stub.signature.model import ProgramSignature
 
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtstub.cache.entry import Entry
 from gtstub.cli.entries import path_or_entry
 from gtstub.cli.options import FILE, cache_option, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer, print_code, progress
 from gtstub.cli.tables.plan import print_plan, print_slots
-from gtstub.codegen.hosts import LANGUAGES
+from gtstub.entries.cache.entry import Entry
 from gtstub.errors import GtstubError
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.planner import make_plan
+from gtstub.stub.codegen.hosts import LANGUAGES
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.planner import make_plan
 
 if TYPE_CHECKING:
-    from gtstub.cache.manifest import Manifest
-    from gtstub.signature.model import ProgramSignature, SdfgSignature
+    from gtstub.entries.cache.manifest import Manifest
+    from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 
 def _files(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +43,7 @@ def _found(files: Sequence[Path], cache: Path | None) -> Sequence[Path]:
 
 def _read(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature, Manifest | None]:
     """The signatures and the manifest of a cache entry, or the signatures in two files."""
-    from gtstub.signature.documents import program_in, sdfg_in
+    from gtstub.stub.signature.documents import program_in, sdfg_in
 
     manifest = None
     if len(files) == 1:
@@ -54,7 +54,7 @@ def _read(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature, Manif
 
 
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:
-    from gtstub.codegen.output import refuse_edited
+    from gtstub.stub.codegen.output import refuse_edited
 
     if not force:
         refuse_edited(files)
@@ -125,8 +125,8 @@ def generate(
     and <name>_stub.h, a Fortran module <name>_stub.f90. The same signatures always give the same bytes. A file that
     would not change is not touched. A file that was edited by hand is replaced only with '--force'.
     """
-    from gtstub.codegen.output import problem
-    from gtstub.codegen.stub import make_stub
+    from gtstub.stub.codegen.output import problem
+    from gtstub.stub.codegen.stub import make_stub
 
     sdfg, program, _ = _read(_found(files, cache))
     stub = make_stub(sdfg, program, name=name, languages=[LANGUAGES[each] for each in LANGUAGES if chosen[each]])
@@ -167,7 +167,7 @@ def show(files: Sequence[Path], cache: Path | None, code: bool, header: bool) ->
     files = _found(files, cache)
     sdfg, program, manifest = _read(files)
     if code or header:
-        from gtstub.codegen.stub import make_stub
+        from gtstub.stub.codegen.stub import make_stub
 
         name = f"{program.name}_stub.{'c' if code else 'h'}"
         text = (files[0] / name).read_text(encoding="utf-8") if manifest else make_stub(sdfg, program).files[name]
@@ -180,9 +180,9 @@ def show(files: Sequence[Path], cache: Path | None, code: bool, header: bool) ->
 
 def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:
     """Writes a stub into `output`, and compiles it for `library`, which DaCe has built from the SDFG."""
-    from gtstub.cache.store import open_cache
-    from gtstub.codegen.stub import make_stub
-    from gtstub.toolchain.compiler import find
+    from gtstub.entries.cache.store import open_cache
+    from gtstub.entries.toolchain.compiler import find
+    from gtstub.stub.codegen.stub import make_stub
     from gtstub.util.atomic import replacing
 
     sdfg, program, _ = _read((sdfg_file, program_file))

@@ -83,7 +83,7 @@ def merge(files: tuple[Path, ...], output: Path) -> None:
 
     Each process is a track of its own, in the order of the ranks. Their clocks are aligned by the time of day.
     """
-    from gtstub.tracing.merge import merge as merge_files
+    from gtstub.tools.tracing.merge import merge as merge_files
 
     merge_files(files, output)
     click.echo(f"'{output}' was written: open it in {VIEWERS}.", err=True)

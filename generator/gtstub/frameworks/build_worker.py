@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gtstub.building.jobs import Job, failed
-from gtstub.building.outcome import Outcome, State
+from gtstub.entries.building.jobs import Job, failed
+from gtstub.entries.building.outcome import Outcome, State
 from gtstub.errors import reason
 from gtstub.frameworks.framework import CompileOptions, Framework
 from gtstub.frameworks.resolve import offset_provider, resolve, resolve_program

@@ -14,15 +14,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from gtstub.building.own_errors import OwnErrors
+from gtstub.entries.building.own_errors import OwnErrors
 
 if TYPE_CHECKING:
     from gt4py.next import backend as gtx_backend
     from gt4py.next import common
 
-    from gtstub.backends.choice import Tag
-    from gtstub.cache.lookup import Request
-    from gtstub.signature.model import ProgramSignature, SdfgSignature
+    from gtstub.entries.cache.lookup import Request
+    from gtstub.frameworks.backends.choice import Tag
+    from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 NOTHING: Mapping[str, Any] = {}
 

@@ -22,15 +22,15 @@ from icon4py.model.common import model_backends, model_options
 from icon4py.model.common.model_backends import DeviceType
 
 from gtstub import settings
-from gtstub.backends.choice import Gpu, Tag, choose
-from gtstub.backends.tables import load_tables
+from gtstub.entries.toolchain.arch import arch
+from gtstub.frameworks.backends.choice import Gpu, Tag, choose
+from gtstub.frameworks.backends.tables import load_tables
 from gtstub.frameworks.framework import compile  # noqa: A004  gt4py's own name
 from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.settings import Mode, mode
-from gtstub.toolchain.arch import arch
 
 type Backend = gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
 

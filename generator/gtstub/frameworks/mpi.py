@@ -27,12 +27,12 @@ from typing import Any
 from mpi4py import MPI
 
 from gtstub import settings
-from gtstub.building.progress import print_line
-from gtstub.cache.bundle import pack, unpack
-from gtstub.cache.store import Cache, open_cache
+from gtstub.entries.building.progress import print_line
+from gtstub.entries.cache.bundle import pack, unpack
+from gtstub.entries.cache.store import Cache, open_cache
+from gtstub.entries.trust import make_directory
 from gtstub.errors import CacheError, CompilationError
 from gtstub.ranks import CodePath, Layout, Pending, Ranks, one_path, tile_position, use_ranks
-from gtstub.trust import make_directory
 
 _PATIENCE = 10.0
 """Seconds of waiting before a message names the missing ranks."""

@@ -12,7 +12,7 @@ from typing import Any
 from gtstub.errors import GtstubError, reason
 from gtstub.frameworks.framework import Framework, framework_of
 from gtstub.install import how_to_install
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 
 def signatures_of(

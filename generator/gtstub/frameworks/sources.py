@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from gtstub.cache.process import this_process
+from gtstub.entries.cache.process import this_process
 from gtstub.errors import SourceError
 
 MARGIN = 60.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gtstub._version import __version__
-from gtstub.cache.own_files import own_files
+from gtstub.entries.cache.own_files import own_files
 
 
 def dace_versions() -> dict[str, Any]:

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from gtstub import _host, ranks, settings
-from gtstub.building.lazy import LazyBuild, is_left
-from gtstub.building.own_errors import OwnErrors
-from gtstub.building.pending import done, hurry, raise_all, wait_for
-from gtstub.cache.entry import Entry
+from gtstub.entries.building.lazy import LazyBuild, is_left
+from gtstub.entries.building.own_errors import OwnErrors
+from gtstub.entries.building.pending import done, hurry, raise_all, wait_for
+from gtstub.entries.cache.entry import Entry
 from gtstub.errors import CacheError, CompilationError, reason
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
-from gtstub.signature.dtypes import NUMBERS, DType
+from gtstub.stub.signature.dtypes import NUMBERS, DType
 
 
 @dataclasses.dataclass(frozen=True)

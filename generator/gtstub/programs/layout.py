@@ -6,7 +6,7 @@ import ctypes
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from gtstub.signature.dtypes import DType
+from gtstub.stub.signature.dtypes import DType
 
 if TYPE_CHECKING:
     import numpy as np

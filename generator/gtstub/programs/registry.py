@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gtstub import _host, ranks, settings
-from gtstub.building.lazy import LazyBuild, is_left
-from gtstub.building.listing import Listed, write_list
-from gtstub.building.outcome import Outcome, State, print_summary
-from gtstub.building.own_errors import OwnErrors
-from gtstub.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
-from gtstub.cache.entry import Entry
+from gtstub.entries.building.lazy import LazyBuild, is_left
+from gtstub.entries.building.listing import Listed, write_list
+from gtstub.entries.building.outcome import Outcome, State, print_summary
+from gtstub.entries.building.own_errors import OwnErrors
+from gtstub.entries.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
+from gtstub.entries.cache.entry import Entry
 from gtstub.errors import reason
 from gtstub.settings import Mode, mode
 from gtstub.util.console import make_console

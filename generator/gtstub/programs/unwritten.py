@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from gtstub import _host
-from gtstub.analysis.bounds.access import Access, Unread
-from gtstub.analysis.bounds.regions import accesses
-from gtstub.analysis.contents import reached
-from gtstub.analysis.touched import Elements, touched
-from gtstub.cache.entry import LOWERED_SDFG
+from gtstub.entries.cache.entry import LOWERED_SDFG
 from gtstub.errors import GtstubError
-from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
-from gtstub.plan.planner import make_plan
+from gtstub.programs.contents import reached
 from gtstub.programs.layout import Layout
-from gtstub.sdfg.read import read
-from gtstub.signature.documents import program_in, sdfg_in
-from gtstub.signature.dtypes import DType
-from gtstub.signature.model import INDEX_TYPES, ScalarArgument
+from gtstub.programs.touched import Elements, touched
+from gtstub.stub.bounds.access import Access, Unread
+from gtstub.stub.bounds.regions import accesses
+from gtstub.stub.plan.model import AxisValue, CallPlan, Slot, Value
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.sdfg.read import read
+from gtstub.stub.signature.documents import program_in, sdfg_in
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.model import INDEX_TYPES, ScalarArgument
 from gtstub.util.callables import title
 
 MOST_RANGES = 4

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.bounds import access, conditions, lookups, names, regions
-from gtstub.analysis.bounds.access import Access as Reached
-from gtstub.analysis.bounds.access import BoundedLoop, Lookup, Scope
-from gtstub.analysis.bounds.claims import _claim, bounds_of
-from gtstub.analysis.bounds.extremes import extreme
-from gtstub.analysis.bounds.narrowing import cases
-from gtstub.analysis.bounds.simplify import normalized, simplified
-from gtstub.sdfg.model import Loop, Node, Sdfg, Subset, regions_in
-from gtstub.sdfg.model import Range as Indices
-from gtstub.sdfg.read import of_document
-from gtstub.signature.expressions import Expression, extremum, parse, symbol
-from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
+from gtstub.stub.bounds import access, conditions, lookups, names, regions
+from gtstub.stub.bounds.access import Access as Reached
+from gtstub.stub.bounds.access import BoundedLoop, Lookup, Scope
+from gtstub.stub.bounds.claims import _claim, bounds_of
+from gtstub.stub.bounds.extremes import extreme
+from gtstub.stub.bounds.narrowing import cases
+from gtstub.stub.bounds.simplify import normalized, simplified
+from gtstub.stub.sdfg.model import Loop, Node, Sdfg, Subset, regions_in
+from gtstub.stub.sdfg.model import Range as Indices
+from gtstub.stub.sdfg.read import of_document
+from gtstub.stub.signature.expressions import Expression, extremum, parse, symbol
+from gtstub.stub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
 
 NAMES = ("a", "b", "c", "flag")
 SCOPE = Scope({name: symbol(name) for name in NAMES}, {})

@@ -13,16 +13,16 @@ import pytest
 from dace.libraries import blas, standard
 
 import gtstub
-from gtstub.cache.entry import LOWERED_SDFG
-from gtstub.cache.inventory import inventory
-from gtstub.cache.process import this_process
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.entry import LOWERED_SDFG
+from gtstub.entries.cache.inventory import inventory
+from gtstub.entries.cache.process import this_process
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain import compiler
+from gtstub.entries.toolchain.machine import BUILD_CACHES
 from gtstub.errors import TrustError
 from gtstub.frameworks.dace.build import Build, known_by
 from gtstub.frameworks.dace.build_caches import DIRECTORY, build_caches, searches_packages
-from gtstub.signature.model import Device
-from gtstub.toolchain import compiler
-from gtstub.toolchain.machine import BUILD_CACHES
+from gtstub.stub.signature.model import Device
 from tests.support.own_cache import copy_answers, use_own_cache
 
 CACHES = (DIRECTORY, "DACE_compiler_configure_cache", "DACE_compiler_command_cache")

@@ -14,7 +14,7 @@ import pytest
 
 import gtstub
 from gtstub.errors import CacheError, SignatureError
-from gtstub.recorded.archive import archives
+from gtstub.tools.recorded.archive import archives
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 

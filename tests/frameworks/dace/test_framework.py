@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.building.jobs import Job
-from gtstub.building.outcome import Outcome
+from gtstub.entries.building.jobs import Job
+from gtstub.entries.building.outcome import Outcome
 from gtstub.frameworks import build_worker
-from gtstub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.stub.signature.documents import program_from_json, sdfg_from_json
 from tests.support.cli import assert_refused, run
 from tests.support.own_cache import use_own_cache
 

@@ -13,7 +13,7 @@ import pytest
 
 import gtstub
 from gtstub.frameworks.dace.map_checks import with_map_checks
-from gtstub.signature.dtypes import NUMBERS
+from gtstub.stub.signature.dtypes import NUMBERS
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 from tests.support.dace_programs import check_same

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from dace.codegen import compiler
 
-from gtstub.analysis import memory as analysis
-from gtstub.analysis.memory import Memory, Transient
-from gtstub.analysis.sizes import symbol_sizes
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
-from gtstub.sdfg.read import of_document
-from gtstub.signature.model import ScalarArgument, SdfgSignature
+from gtstub.stub.sdfg.read import of_document
+from gtstub.stub.signature.model import ScalarArgument, SdfgSignature
+from gtstub.tools.memory import memory as analysis
+from gtstub.tools.memory.memory import Memory, Transient
+from gtstub.tools.memory.sizes import symbol_sizes
 from tests.support import npbench_programs
 from tests.support.counted_calls import Counted, count
 from tests.support.gt4py_programs import CASES, lower

@@ -10,12 +10,12 @@ from types import CodeType
 
 import pytest
 
-from gtstub.analysis.bounds import conditions
-from gtstub.analysis.bounds.access import Access, BoundedLoop, Scope
-from gtstub.analysis.bounds.claims import _claims
-from gtstub.analysis.bounds.needs import Needs
-from gtstub.signature.expressions import Expression, parse, symbol
-from gtstub.signature.model import Claim
+from gtstub.stub.bounds import conditions
+from gtstub.stub.bounds.access import Access, BoundedLoop, Scope
+from gtstub.stub.bounds.claims import _claims
+from gtstub.stub.bounds.needs import Needs
+from gtstub.stub.signature.expressions import Expression, parse, symbol
+from gtstub.stub.signature.model import Claim
 
 SYMBOLS = ("a", "b", "flag")
 LOOPS = (

@@ -204,7 +204,7 @@ def test_warm_calls_ask_the_system_for_nothing(tmp_path: Path) -> None:
 
 def test_a_library_is_its_own_without_a_runtime(tmp_path: Path) -> None:
     """DaCe calls it, and its arrays are allocated as DaCe's code does."""
-    from gtstub.cache.store import open_cache
+    from gtstub.entries.cache.store import open_cache
 
     check()
     entries = [each for each in open_cache().entries() if each.key.rpartition("-")[0].endswith("test_pool_larger")]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.support.checkout import ROOT
 from tests.support.cli import run
 from tests.support.timelines import Timeline

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from gtstub.signature.model import ScalarArgument, SdfgSignature
+from gtstub.stub.signature.model import ScalarArgument, SdfgSignature
 from tests.support.c_program import CProgram, load
 from tests.support.dace_calls import LEFT_OUT, SEEN, Calls, check_refused
 from tests.support.random_dace_programs import (

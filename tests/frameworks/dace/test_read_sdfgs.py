@@ -6,13 +6,13 @@ import dace
 import pytest
 from dace.libraries.fft.nodes.fft import FFT
 
-from gtstub.analysis.bounds.claims import bounds_of
-from gtstub.analysis.kernels import Kernel, kernels
 from gtstub.frameworks.dace.internals import expanded
-from gtstub.sdfg.handle import handle_symbols
-from gtstub.sdfg.model import Range, Sdfg, states_in
-from gtstub.sdfg.read import of_document
-from gtstub.signature.model import Bounds
+from gtstub.stub.bounds.claims import bounds_of
+from gtstub.stub.sdfg.handle import handle_symbols
+from gtstub.stub.sdfg.model import Range, Sdfg, states_in
+from gtstub.stub.sdfg.read import of_document
+from gtstub.stub.signature.model import Bounds
+from gtstub.tools.report.kernels import Kernel, kernels
 
 
 def read(sdfg: dace.SDFG) -> Sdfg:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import gtstub
-from gtstub.cache.entry import COMPILED_SDFG
-from gtstub.cache.store import open_cache
+from gtstub.entries.cache.entry import COMPILED_SDFG
+from gtstub.entries.cache.store import open_cache
 from gtstub.errors import GtstubError
 from gtstub.frameworks.dace.internals import compile_sdfg
 from gtstub.frameworks.dace.rebuild import rebuild_with_checks
 from gtstub.frameworks.dace.saved import load_nested, saved_sdfg
-from gtstub.sdfg.read import SdfgError
+from gtstub.stub.sdfg.read import SdfgError
 
 REFUSED = (
     "The SDFG in '{file}' was written by {by}. DaCe {installed}, which is installed, may compile it into other code:"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dace
 import pytest
 
-from gtstub.analysis.rules import LEVELS, RULES, Result, check
-from gtstub.sdfg.model import Sdfg
-from gtstub.sdfg.read import of_document
+from gtstub.stub.sdfg.model import Sdfg
+from gtstub.stub.sdfg.read import of_document
+from gtstub.tools.rules import LEVELS, RULES, Result, check
 from tests.support import global_memory_mutants  # noqa: F401  lists its mutants
 from tests.support.gt4py_programs import CASES, RACING, Case, lower
 from tests.support.sdfg_mutants import MUTANTS, Mutant

@@ -15,13 +15,13 @@ import pytest
 from scipy import sparse
 
 import gtstub
-from gtstub.codegen.hosts import LANGUAGES
-from gtstub.codegen.stub import make_stub
 from gtstub.errors import CaptureWarning, SignatureError
 from gtstub.frameworks.dace.arguments import check_arguments
-from gtstub.granule.verify import read_granule
-from gtstub.signature.documents import sdfg_from_json, sdfg_to_json
-from gtstub.signature.model import ScalarArgument, SdfgSignature
+from gtstub.programs.granule.verify import read_granule
+from gtstub.stub.codegen.hosts import LANGUAGES
+from gtstub.stub.codegen.stub import make_stub
+from gtstub.stub.signature.documents import sdfg_from_json, sdfg_to_json
+from gtstub.stub.signature.model import ScalarArgument, SdfgSignature
 from tests.support.c_program import CProgram, load
 from tests.support.random_programs import FieldValue
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import gtstub
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import GranuleError
-from gtstub.granule import recording
-from gtstub.granule.description import Description
-from gtstub.granule.kept import FILE, HEAD, IS_TEMPORARY, IS_WRITTEN, PLACE
-from gtstub.granule.library import Library
-from gtstub.granule.temporaries import temporaries
-from gtstub.granule.verify import read_granule, verify
-from gtstub.recorded.runtime import refusal, runtime
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.programs.granule import recording
+from gtstub.programs.granule.description import Description
+from gtstub.programs.granule.kept import FILE, HEAD, IS_TEMPORARY, IS_WRITTEN, PLACE
+from gtstub.programs.granule.library import Library
+from gtstub.programs.granule.temporaries import temporaries
+from gtstub.programs.granule.verify import read_granule, verify
+from gtstub.tools.recorded.runtime import refusal, runtime
 from gtstub.util.bits import digest
 
 M, N = dace.symbol("M"), dace.symbol("N")
@@ -215,7 +215,7 @@ def test_an_export_finds_that_content_is_needed(
     """If the analysis were wrong, nothing would be exported."""
     a, z, out = arrays.values()
     made = granule(arrays, step((use, z, out), (fill, a, z)))
-    monkeypatch.setattr("gtstub.granule.granule.temporaries", lambda collected, named: frozenset([2]))
+    monkeypatch.setattr("gtstub.programs.granule.granule.temporaries", lambda collected, named: frozenset([2]))
     with pytest.raises(GranuleError) as refusal:
         made.export(tmp_path / "wrong")
     assert str(refusal.value) == (

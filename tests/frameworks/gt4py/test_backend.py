@@ -22,8 +22,8 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from gtstub import _host
-from gtstub.cache.counts import counts
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.counts import counts
+from gtstub.entries.cache.entry import Entry
 from gtstub.errors import SignatureError, ToolchainError
 from gtstub.frameworks import icon4py
 from gtstub.frameworks.dace import build as dace_build
@@ -76,7 +76,7 @@ def no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("Something is compiled.")
 
     monkeypatch.setattr(dace_build, "compile_sdfg", refuse)
-    monkeypatch.setattr("gtstub.toolchain.compiler.Toolchain.start", refuse)
+    monkeypatch.setattr("gtstub.entries.toolchain.compiler.Toolchain.start", refuse)
 
 
 def entries(root: Path) -> list[Path]:
@@ -197,8 +197,8 @@ def test_failure_of_the_stubs_compiler_leaves_no_entry(root: Path, monkeypatch: 
     shutil.rmtree(*entries(root))
     real = workflow.make_stub
 
-    def make_stub(*signatures: Any) -> Any:
-        stub = real(*signatures)
+    def make_stub(*signatures: Any, **options: Any) -> Any:
+        stub = real(*signatures, **options)
         return dataclasses.replace(stub, files={**stub.files, stub.source: "This is not C.\n"})
 
     monkeypatch.setattr(workflow, "make_stub", make_stub)

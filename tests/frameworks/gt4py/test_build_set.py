@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.frameworks.framework import compile  # noqa: A004
 from tests.frameworks.gt4py import ahead
 from tests.support.checkout import ROOT

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gtstub.toolchain.answer import find_cmake
+from gtstub.entries.toolchain.answer import find_cmake
 from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
 from tests.support.programs import need

@@ -14,9 +14,9 @@ from gt4py.next.program_processors.runners.dace import transformations
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from icon4py.model.common import dimension, model_backends, model_options
 
-from gtstub.backends.choice import Tag, choose
-from gtstub.backends.tables import Table, load_tables, read_table
 from gtstub.errors import ConfigError
+from gtstub.frameworks.backends.choice import Tag, choose
+from gtstub.frameworks.backends.tables import Table, load_tables, read_table
 from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.hooks import remove_access_node_copies

@@ -25,7 +25,7 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from gtstub import _host
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.errors import CompilationError
 from gtstub.frameworks import icon4py
 from gtstub.frameworks.gt4py import make_backend

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("dace_config")
 MODEL = """
 import json
 import gt4py.next as gtx
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.frameworks.framework import compile
 
 I = gtx.Dimension("I")

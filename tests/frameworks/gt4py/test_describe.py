@@ -184,7 +184,9 @@ def test_module_of_the_user_with_a_name_of_the_standard_library(imports: Any, na
 
 
 def test_where_a_module_is_decides_whether_its_version_is_known(imports: Any) -> None:
-    assert all(map(is_known, (math, json, os, functools, np, dace, importlib.import_module("gtstub.cache.key"), sys)))
+    assert all(
+        map(is_known, (math, json, os, functools, np, dace, importlib.import_module("gtstub.entries.cache.key"), sys))
+    )
     assert all(map(is_known, (math.sin, json.dumps, dict, np.float64, dace.SDFG, type(None), np.linalg.norm)))
     assert not any(map(is_known, (imports(hooks=""), pytest, sys.modules[__name__])))
     fake = types.ModuleType("statistics")

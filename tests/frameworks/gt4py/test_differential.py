@@ -14,7 +14,7 @@ from gt4py._core.definitions import DeviceType
 from gt4py.next import common
 from gt4py.next.program_processors.runners.dace.workflow.backend import make_dace_backend
 
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.gt4py_programs import CASES, Case, Lowering, lower
 from tests.support.lowered_stubs import bind_to_recorder
 

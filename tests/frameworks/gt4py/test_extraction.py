@@ -11,8 +11,8 @@ from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import check_arguments
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
-from gtstub.signature.documents import program_to_json, sdfg_to_json
-from gtstub.signature.model import ArrayArgument, Axis, Role, ScalarArgument, SdfgSignature
+from gtstub.stub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import ArrayArgument, Axis, Role, ScalarArgument, SdfgSignature
 from tests.support.goldens import Golden
 from tests.support.gt4py_programs import CASES, Case, lower
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.manifest import FILE
-from gtstub.cache.prune import LIMITED
+from gtstub.entries.cache.manifest import FILE
+from gtstub.entries.cache.prune import LIMITED
 from tests.support.checkout import ROOT
 from tests.support.files_read import Reads, run_noting
 

@@ -20,9 +20,9 @@ from gt4py.next import config
 from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.otf import arguments
 
-from gtstub.cache.key import differences
-from gtstub.cache.lookup import Request
-from gtstub.cache.own_files import own_files
+from gtstub.entries.cache.key import differences
+from gtstub.entries.cache.lookup import Request
+from gtstub.entries.cache.own_files import own_files
 from gtstub.errors import CacheError, SourceError
 from gtstub.frameworks.framework import CompileOptions
 from gtstub.frameworks.gt4py import compile as framework

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from gtstub.frameworks.gt4py.backend import make_backend
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import program_from_json, sdfg_from_json
-from gtstub.signature.model import Axis, ProgramSignature
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.stub.signature.model import Axis, ProgramSignature
 from tests.benchmarks import c_host, fortran_host, instructions
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry

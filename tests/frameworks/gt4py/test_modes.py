@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import gtstub
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from gtstub.errors import CacheError, ConfigError
 from gtstub.settings import Mode, mode
 from tests.support.timelines import Timeline

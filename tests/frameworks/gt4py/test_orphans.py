@@ -39,7 +39,7 @@ def start_compiler(place):
 OWN_POOL = """
 import sys
 from builds import compile_for_long
-from gtstub.building.pool import Pool
+from gtstub.entries.building.pool import Pool
 
 if __name__ == "__main__":
     with Pool(2) as pool:
@@ -49,7 +49,7 @@ if __name__ == "__main__":
 WORKERS = """
 import sys, time
 from builds import compile_for_long
-from gtstub.building.workers import workers
+from gtstub.entries.building.workers import workers
 
 workers.submit((time.sleep, (0,)), compile_for_long, sys.argv[1]).result()
 """
@@ -58,7 +58,7 @@ POOL_OF_GT4PY = """
 import functools, os, sys, tempfile
 from builds import compile_for_long
 from gt4py.next.otf import runners
-from gtstub.building.orphans import end_with_parent
+from gtstub.entries.building.orphans import end_with_parent
 from gtstub.frameworks.gt4py.internals import prepare_workers
 
 if __name__ == "__main__":

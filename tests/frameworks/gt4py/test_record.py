@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.backends.choice import EMBEDDED
 from gtstub.cli.app import main
+from gtstub.frameworks.backends.choice import EMBEDDED
 from gtstub.frameworks.gt4py.replay import GtProgram
-from gtstub.recorded.archive import INDEX, Archive, archives
+from gtstub.tools.recorded.archive import INDEX, Archive, archives
 from tests.support.checkout import ROOT
 from tests.support.gt4py_programs import CASES, Case
 

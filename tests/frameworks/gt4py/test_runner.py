@@ -19,8 +19,8 @@ from gt4py.next.otf import arguments, compilation_tasks, runners
 from gt4py.next.program_processors.runners.dace import run_dace_cpu_noopt
 
 import gtstub
-from gtstub.building.workers import workers
-from gtstub.cache.store import open_cache
+from gtstub.entries.building.workers import workers
+from gtstub.entries.cache.store import open_cache
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.runner import FindingRunner

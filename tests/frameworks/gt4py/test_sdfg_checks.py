@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
-from gtstub.analysis.rules import check
-from gtstub.cache.entry import LOWERED_SDFG
+from gtstub.entries.cache.entry import LOWERED_SDFG
 from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.frameworks.gt4py.sdfg_checks import SdfgRuleWarning, warn_of_broken_rules, warning_hooks
-from gtstub.sdfg.read import of_document, read
+from gtstub.stub.sdfg.read import of_document, read
+from gtstub.tools.rules import check
 from tests.frameworks.gt4py.test_stages import I, concrete, double_plus_one
 from tests.support.cli import run
 from tests.support.gt4py_programs import RACING, lower

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gtstub
-from gtstub.granule.temporaries import temporaries
+from gtstub.programs.granule.temporaries import temporaries
 
 I, K = gtx.Dimension("I"), gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
 Plane = gtx.Field[[I, K], gtx.float64]

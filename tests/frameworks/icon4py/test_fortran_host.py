@@ -15,7 +15,7 @@ import pytest
 
 from examples.fortran_host import building, prepare, run, running
 from examples.fortran_host.measure import measure
-from gtstub.granule.verify import read_granule
+from gtstub.programs.granule.verify import read_granule
 from tests.support.programs import need
 
 pytestmark = pytest.mark.xdist_group("fortran host")

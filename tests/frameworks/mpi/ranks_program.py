@@ -19,11 +19,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from gtstub import ranks
-from gtstub.building import pending
-from gtstub.building.waiting import build_once
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import open_cache
+from gtstub.entries.building import pending
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import open_cache
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.programs import needs
 from tests.support.scale_program import PROGRAM, SDFG, build_library
 from tests.support.stubs import build_stub

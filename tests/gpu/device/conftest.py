@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.gpu.device import arrays, programs
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gtstub.cache.entry import Entry
-from gtstub.signature.documents import program_from_json
-from gtstub.signature.model import ProgramSignature
+from gtstub.entries.cache.entry import Entry
+from gtstub.stub.signature.documents import program_from_json
+from gtstub.stub.signature.model import ProgramSignature
 from tests.gpu.device import arrays
 from tests.support import gpu_programs
 from tests.support.checkout import ROOT

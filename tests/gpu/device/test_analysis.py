@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.analysis.memory import memory
-from gtstub.analysis.sizes import known_dimensions, symbol_sizes
-from gtstub.cache.entry import COMPILED_SDFG, Entry
-from gtstub.sdfg.read import read
-from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.entries.cache.entry import COMPILED_SDFG, Entry
+from gtstub.stub.sdfg.read import read
+from gtstub.stub.signature.documents import program_in, sdfg_in
+from gtstub.tools.memory.memory import memory
+from gtstub.tools.memory.sizes import known_dimensions, symbol_sizes
 from tests.gpu.device import programs
 from tests.gpu.device.stand_in import StandIn
 from tests.support import gpu_programs

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.gpu.device import arrays, programs
 from tests.support.hosting import run_script
 
@@ -18,7 +18,7 @@ BEGINNING = """
 import sys
 from pathlib import Path
 import numpy as np
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.gpu.device import arrays, programs
 gpu = arrays.find()
 first, second = (programs.prepare(gpu, Entry(Path(path)), called=True) for path in sys.argv[1:3])

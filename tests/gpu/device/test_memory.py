@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.gpu.device import arrays, programs
 from tests.support import gpu_programs
 from tests.support.hosting import Field

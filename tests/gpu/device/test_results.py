@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.gpu.device import arrays, programs
 from tests.support import gpu_programs
 from tests.support.checkout import ROOT

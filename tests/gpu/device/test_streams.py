@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gtstub
-from gtstub.cache.entry import Entry
+from gtstub.entries.cache.entry import Entry
 from tests.gpu.device import arrays, programs
 from tests.support import gpu_programs
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from gtstub.analysis.bounds.blocks import is_block
-from gtstub.sdfg.model import Container, Range, Subset
+from gtstub.stub.bounds.blocks import is_block
+from gtstub.stub.sdfg.model import Container, Range, Subset
 
 ROWS = Container("Array", "float64", ("M", "N"), ("N", "1"), "", "Default", "Scope", False, has_offset=False)
 COLUMNS = dataclasses.replace(ROWS, strides=("1", "M"))

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from gtstub.analysis.contents import Contents, contents
-from gtstub.sdfg.model import Container, Edge, Node, Range, Sdfg, State, Subset
-from gtstub.signature.dtypes import DType
+from gtstub.programs.contents import Contents, contents
+from gtstub.stub.sdfg.model import Container, Edge, Node, Range, Sdfg, State, Subset
+from gtstub.stub.signature.dtypes import DType
 
 SIZE = 8
 WHOLE = (slice(0, SIZE),)

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from gtstub.analysis import expressions
-from gtstub.signature.expressions import names_in
+from gtstub.stub.signature.expressions import names_in
+from gtstub.tools.memory import expressions
 
 SIZES = {"N": 10, "M": 3, "zero": 0}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.kernels import Kernel, kernels
-from gtstub.sdfg.read import SdfgError, of_document
+from gtstub.stub.sdfg.read import SdfgError, of_document
+from gtstub.tools.report.kernels import Kernel, kernels
 from tests.support.sdfg_documents import (
     EDGE,
     Json,

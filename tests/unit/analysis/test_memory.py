@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis import memory as analysis
-from gtstub.analysis.memory import Memory, StorageUse, Total, Transient
-from gtstub.sdfg.read import SdfgError, of_document
+from gtstub.stub.sdfg.read import SdfgError, of_document
+from gtstub.tools.memory import memory as analysis
+from gtstub.tools.memory.memory import Memory, StorageUse, Total, Transient
 from tests.support.sdfg_documents import (
     Json,
     access,

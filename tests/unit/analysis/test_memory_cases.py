@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis import memory as analysis
-from gtstub.analysis.memory import Memory
-from gtstub.sdfg.read import of_document
+from gtstub.stub.sdfg.read import of_document
+from gtstub.tools.memory import memory as analysis
+from gtstub.tools.memory.memory import Memory
 from tests.support.sdfg_documents import Json, branches, edge, loop, nested, region, sdfg, state, transient
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gtstub.analysis.rules import check
-from gtstub.sdfg.read import of_document
-from gtstub.signature.model import Dimension, FieldType, Parameter, ProgramSignature
+from gtstub.stub.sdfg.read import of_document
+from gtstub.stub.signature.model import Dimension, FieldType, Parameter, ProgramSignature
+from gtstub.tools.rules import check
 from tests.support.sdfg_documents import (
     ALL,
     EDGE,

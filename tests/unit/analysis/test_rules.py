@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.rules import RULES, Result, check
-from gtstub.sdfg.read import SdfgError, of_document
-from gtstub.signature.model import Dimension, FieldType, Parameter, ProgramSignature
+from gtstub.stub.sdfg.read import SdfgError, of_document
+from gtstub.stub.signature.model import Dimension, FieldType, Parameter, ProgramSignature
+from gtstub.tools.rules import RULES, Result, check
 from tests.support.sdfg_documents import (
     ALL,
     EDGE,

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from gtstub.analysis.sizes import SizeError, known_dimensions, symbol_sizes
-from gtstub.signature.model import Axis, Connectivity, ProgramSignature, Shapes, StaticDomain
+from gtstub.stub.signature.model import Axis, Connectivity, ProgramSignature, Shapes, StaticDomain
+from gtstub.tools.memory.sizes import SizeError, known_dimensions, symbol_sizes
 from tests.support.signatures import (
     CELL,
     E2V,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.backends.choice import Choice, Gpu, Reason, Tag, choose
-from gtstub.backends.tables import Table, load_tables, read_table, table_files
 from gtstub.errors import ConfigError
+from gtstub.frameworks.backends.choice import Choice, Gpu, Reason, Tag, choose
+from gtstub.frameworks.backends.tables import Table, load_tables, read_table, table_files
 
 RISING = (
     "default",

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.machine import BYTE_CODE
+from gtstub.entries.toolchain.machine import BYTE_CODE
 
 SCRIPT = """
 import os, shutil, sys, time
 sys.prefix += os.environ.get("OTHER_PREFIX", "")
-from gtstub.building.workers import workers
+from gtstub.entries.building.workers import workers
 
 def found():
     import sys
@@ -22,7 +22,7 @@ def found():
     if "MOVED" in os.environ:
         os.rename("cache", "moved")
         shutil.copytree("moved", "cache")
-    from gtstub.building import outcome  # not imported before
+    from gtstub.entries.building import outcome  # not imported before
     return os.path.realpath(sys.pycache_prefix), Path(outcome.__cached__).exists(), Path(outcome.__file__).exists()
 
 if __name__ == "__main__":

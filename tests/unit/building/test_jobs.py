@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gtstub.building.jobs import Job, failed, longest_first, read_jobs, select
-from gtstub.cache.manifest import BuildStage, Built
-from gtstub.cache.store import Cache
 from gtstub.cli.app import main
+from gtstub.entries.building.jobs import Job, failed, longest_first, read_jobs, select
+from gtstub.entries.cache.manifest import BuildStage, Built
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import ConfigError
 from tests.support.entries import publish
 

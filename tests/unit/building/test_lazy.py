@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gtstub.building.lazy import LazyBuild, is_left
-from gtstub.building.pending import hurry
+from gtstub.entries.building.lazy import LazyBuild, is_left
+from gtstub.entries.building.pending import hurry
 from gtstub.errors import CacheError
 from gtstub.programs import registry
 

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gtstub.building.jobs import read_jobs
-from gtstub.building.listing import Listed, write_list
+from gtstub.entries.building.jobs import read_jobs
+from gtstub.entries.building.listing import Listed, write_list
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from gtstub.building.listing import Listed, write_list
+from gtstub.entries.building.listing import Listed, write_list
 number = int(sys.argv[2])
 own = [Listed(f"p{each}", f"p{each}-1", {"source": f"m:p{each}"}) for each in range(number, number + 3)]
 print("ready", flush=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gtstub.building.own_errors import OwnErrors, is_own, trim
-from gtstub.cache.process import Process
+from gtstub.entries.building.own_errors import OwnErrors, is_own, trim
+from gtstub.entries.cache.process import Process
 from gtstub.errors import CompilationError
-from gtstub.signature.expressions import polynomial
+from gtstub.stub.signature.expressions import polynomial
 
 
 def call(function: Callable[[], Any]) -> BaseException:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gtstub import ranks
-from gtstub.building.pending import PendingEntry, wait_for
-from gtstub.cache.entry import Entry
-from gtstub.cache.store import Cache
+from gtstub.entries.building.pending import PendingEntry, wait_for
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CompilationError
 from gtstub.programs import registry
 from gtstub.ranks import Ranks

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from gtstub.building.jobs import Job
-from gtstub.building.outcome import Outcome
-from gtstub.building.pool import Pool
+from gtstub.entries.building.jobs import Job
+from gtstub.entries.building.outcome import Outcome
+from gtstub.entries.building.pool import Pool
 
 
 def number_of_process(_: Job) -> int:

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 
 from gtstub import ranks
-from gtstub.building import progress
-from gtstub.building.progress import Builds, News
-from gtstub.building.waiting import build_once
-from gtstub.building.worker import State, Worker
-from gtstub.building.workers import ShownBuild
-from gtstub.cache.claims import claiming
-from gtstub.cache.store import Cache
+from gtstub.entries.building import progress
+from gtstub.entries.building.progress import Builds, News
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.building.worker import State, Worker
+from gtstub.entries.building.workers import ShownBuild
+from gtstub.entries.cache.claims import claiming
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CompilationError, ConfigError
 from gtstub.ranks import Ranks
 
@@ -196,7 +196,7 @@ def test_another_rank_speaks_of_what_it_builds(
 HOLD = """
 import sys, time
 from pathlib import Path
-from gtstub.cache.claims import claiming
+from gtstub.entries.cache.claims import claiming
 with claiming(Path(sys.argv[1]), "prog-0123", 1):
     print("held", flush=True)
     sys.stdin.read()
@@ -267,7 +267,7 @@ def test_the_news_of_a_worker_reach_the_process_that_it_works_for(capfd: pytest.
 def test_a_forked_process_knows_nothing_of_the_builds_of_its_parent(tmp_path: Path) -> None:
     script = """
         import os
-        from gtstub.building.progress import builds
+        from gtstub.entries.building.progress import builds
         builds.begin("a", "a")
         if os.fork() == 0:
             builds.end("a")
@@ -281,7 +281,7 @@ def test_a_forked_process_knows_nothing_of_the_builds_of_its_parent(tmp_path: Pa
 def test_the_lines_of_threads_do_not_mix(tmp_path: Path) -> None:
     script = """
         import threading
-        from gtstub.building.progress import builds
+        from gtstub.entries.building.progress import builds
         def build(number):
             for key in range(20):
                 with builds.building((number, key), "x" * 200):
@@ -307,8 +307,8 @@ def run(script: str, folder: Path) -> list[str]:
 
 ON_A_TERMINAL = """
 import atexit, time
-from gtstub.building.progress import News, builds
-from gtstub.building.workers import ShownBuild
+from gtstub.entries.building.progress import News, builds
+from gtstub.entries.building.workers import ShownBuild
 from concurrent.futures import Future
 
 for name in ("first", "second"):

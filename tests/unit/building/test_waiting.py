@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.building import pending, waiting
-from gtstub.cache import claims
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
+from gtstub.entries.building import pending, waiting
+from gtstub.entries.cache import claims
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.trust import MARKER
 from gtstub.errors import CompilationError, ConfigError
 from gtstub.ranks import Ranks
-from gtstub.trust import MARKER
 from tests.support.signatures import SMALL_SDFG
 
 KEY = "prog-0123"
@@ -84,7 +84,7 @@ def claimed_by_another_process(cache: Cache, key: str) -> Iterator[Callable[[], 
     code = """if True:
         import sys
         from pathlib import Path
-        from gtstub.cache.claims import claiming
+        from gtstub.entries.cache.claims import claiming
         with claiming(Path(sys.argv[1]), sys.argv[2], 1) as is_ours:
             print(is_ours, flush=True)
             sys.stdin.read()

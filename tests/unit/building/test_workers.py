@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from gtstub.building import workers as module
-from gtstub.building.worker import UnfitError
-from gtstub.building.workers import Workers
+from gtstub.entries.building import workers as module
+from gtstub.entries.building.worker import UnfitError
+from gtstub.entries.building.workers import Workers
 from gtstub.errors import CompilationError
 
 PATIENCE = 60
@@ -231,7 +231,7 @@ def build(name, seconds=0.0):
 BEGIN = """
 import os, signal, sys, time, warnings
 from builds import build, number_of_process
-from gtstub.building.workers import workers
+from gtstub.entries.building.workers import workers
 
 def submit(function, *args):
     return workers.submit((time.sleep, (0,)), function, *args)

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from gtstub.cache.bundle import pack, unpack
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import digest
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.bundle import pack, unpack
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import digest
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.trust import MARKER
 from gtstub.errors import CacheError
-from gtstub.trust import MARKER
 from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish
 
 KEY = f"prog-{'01234567' * 4}"

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.building.waiting import Waiter, Watch, build_once
-from gtstub.cache import claims
-from gtstub.cache.cleanup import sweep
-from gtstub.cache.entry import Entry
-from gtstub.cache.process import Process, this_process
-from gtstub.cache.store import Cache
+from gtstub.entries.building.waiting import Waiter, Watch, build_once
+from gtstub.entries.cache import claims
+from gtstub.entries.cache.cleanup import sweep
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.process import Process, this_process
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.trust import MARKER
 from gtstub.errors import CacheError, ConfigError
-from gtstub.trust import MARKER
 from tests.support.entries import publish
 
 KEY = "prog-0123"
@@ -33,9 +33,9 @@ KEY = "prog-0123"
 BUILDER = """if True:
     import sys, time
     from pathlib import Path
-    from gtstub.cache.manifest import Manifest
-    from gtstub.cache.store import Cache
-    from gtstub.building.waiting import build_once
+    from gtstub.entries.cache.manifest import Manifest
+    from gtstub.entries.cache.store import Cache
+    from gtstub.entries.building.waiting import build_once
     root = Path(sys.argv[1])
     cache = Cache(root)
     def build():
@@ -129,8 +129,8 @@ def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
     code = """if True:
         import os, sys
         from pathlib import Path
-        from gtstub.building.waiting import Watch, build_once
-        from gtstub.cache.store import Cache
+        from gtstub.entries.building.waiting import Watch, build_once
+        from gtstub.entries.cache.store import Cache
         cache = Cache(Path(sys.argv[1]))
         class Done(Exception):
             pass
@@ -332,10 +332,10 @@ def test_hidden_builder_of_another_user_is_not_taken_for_ended(tmp_path: Path) -
     code = """if True:
         import os, sys
         from pathlib import Path
-        from gtstub.building.waiting import Watch
-        from gtstub.cache import claims
-        from gtstub.cache.cleanup import building_name, sweep
-        from gtstub.cache.process import Process, tagged_has_ended, this_process
+        from gtstub.entries.building.waiting import Watch
+        from gtstub.entries.cache import claims
+        from gtstub.entries.cache.cleanup import building_name, sweep
+        from gtstub.entries.cache.process import Process, tagged_has_ended, this_process
         root = Path(sys.argv[1])
         with claims.claiming(root, "key", 1):
             ours, private = this_process(), root / building_name("key")

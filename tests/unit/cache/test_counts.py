@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from gtstub import ranks
-from gtstub.cache.counts import HITS, MISSES, count, counts
-from gtstub.cache.lookup import Request
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.counts import HITS, MISSES, count, counts
+from gtstub.entries.cache.lookup import Request
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.support.entries import publish_made_of
 
 ADD = f"""if True:
     from pathlib import Path
-    from gtstub.cache.counts import count
+    from gtstub.entries.cache.counts import count
     for _ in range(500):
         count(Path("."), {HITS!r})
 """

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gtstub.cache.key import MISSING, Difference, differences, make_key
+from gtstub.entries.cache.key import MISSING, Difference, differences, make_key
 from gtstub.util.canonical import plain
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.entry import Entry
-from gtstub.cache.lookup import make_request
-from gtstub.cache.manifest import Built, Machine
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.lookup import make_request
+from gtstub.entries.cache.manifest import Built, Machine
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import CacheError, TrustError
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.entries import LIBRARY, flip_a_bit, publish_made_of
 from tests.support.own_cache import copy_answers
 
@@ -100,11 +100,11 @@ FORBIDDEN = """
 import os, sys, sysconfig
 from pathlib import Path
 from gtstub import _host
-from gtstub.cache.inventory import code_paths, inventory
-from gtstub.cache.lookup import make_request
-from gtstub.cache.store import Cache, open_cache
+from gtstub.entries.cache.inventory import code_paths, inventory
+from gtstub.entries.cache.lookup import make_request
+from gtstub.entries.cache.store import Cache, open_cache
 from gtstub.errors import CacheError
-from gtstub.toolchain import compiler, cpu
+from gtstub.entries.toolchain import compiler, cpu
 from tests.support.entries import publish_made_of
 
 place = Path(sys.argv[1])

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.key import make_key
-from gtstub.cache.manifest import Built, Machine
-from gtstub.cache.names import choice, named
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.key import make_key
+from gtstub.entries.cache.manifest import Built, Machine
+from gtstub.entries.cache.names import choice, named
+from gtstub.entries.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.support.entries import DESCRIBED_DOMAIN, LIBRARY, publish, publish_made_of
 

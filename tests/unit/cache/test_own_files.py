@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from gtstub import install
-from gtstub.cache import own_files
+from gtstub.entries.cache import own_files
 
 DECIDES = {
-    "signature/model.py": "signature",
-    "plan/planner.py": "plan",
-    "codegen/render.py": "codegen",
-    "toolchain/answer.py": "toolchain/answer.py",
-    "toolchain/compiler.py": "toolchain/compiler.py",
-    "toolchain/cmake/CMakeLists.txt": "toolchain/cmake",
-    "sdfg/reduce.jq": "sdfg",
-    "analysis/bounds/claims.py": "analysis/bounds",
+    "stub/signature/model.py": "stub",
+    "stub/plan/planner.py": "stub",
+    "stub/codegen/render.py": "stub",
+    "entries/toolchain/answer.py": "entries/toolchain/answer.py",
+    "entries/toolchain/compiler.py": "entries/toolchain/compiler.py",
+    "entries/toolchain/cmake/CMakeLists.txt": "entries/toolchain/cmake",
+    "stub/sdfg/reduce.jq": "stub",
+    "stub/bounds/claims.py": "stub",
     "frameworks/dace/dace_config.toml": "frameworks/dace",
     "frameworks/gt4py/workflow.py": "frameworks/gt4py",
     "frameworks/hooks.py": "frameworks/hooks.py",
@@ -31,8 +31,9 @@ DECIDES = {
 """Files, each with the part that it belongs to."""
 
 DOES_NOT_MATTER = [
-    *("cli/stub.py", "cli/tables/plan.py", "cache/prune.py", "building/pool.py", "profiling/table.py"),
-    *("analysis/memory.py", "report/page.py", "templates/report/page.html.j2"),
+    *("cli/stub.py", "cli/tables/plan.py", "entries/cache/prune.py", "entries/building/pool.py"),
+    *("tools/profiling/table.py", "tools/memory/memory.py", "tools/report/page.py", "templates/report/page.html.j2"),
+    "frameworks/backends/choice.py",
 ]
 
 
@@ -41,7 +42,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the installed package, whose files can be changed."""
     folder = tmp_path / "gtstub"
     shutil.copytree(install.FOLDER, folder)
-    monkeypatch.setattr(own_files, "__file__", str(folder / "cache" / "own_files.py"))
+    monkeypatch.setattr(own_files, "__file__", str(folder / "entries" / "cache" / "own_files.py"))
     monkeypatch.setattr(install, "TEMPLATES", folder / "templates")
     monkeypatch.setattr(install, "INCLUDE", folder / "include")
     monkeypatch.setattr(install, "EMBEDDED", folder / "embedded")
@@ -76,5 +77,5 @@ def test_what_is_printed_or_said_of_an_entry_changes_no_key(copied: Path, file: 
 
 def test_a_file_that_is_renamed_is_another_one(copied: Path) -> None:
     before = digests()
-    (copied / "plan" / "names.py").rename(copied / "plan" / "names2.py")
-    assert digests()["plan"] != before["plan"]
+    (copied / "stub" / "plan" / "names.py").rename(copied / "stub" / "plan" / "names2.py")
+    assert digests()["stub"] != before["stub"]

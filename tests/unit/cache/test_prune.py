@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.building.waiting import build_once
-from gtstub.cache.cleanup import LONGEST_BUILD, leftovers, set_aside, sweep
-from gtstub.cache.entry import USE_KNOWN, Entry
-from gtstub.cache.inventory import code_paths, inventory
-from gtstub.cache.key import make_key as key_of
-from gtstub.cache.process import Process, this_process
-from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
-from gtstub.cache.store import Cache
-from gtstub.toolchain.machine import BUILD_CACHES, BYTE_CODE
-from gtstub.trust import MARKER
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.cache.cleanup import LONGEST_BUILD, leftovers, set_aside, sweep
+from gtstub.entries.cache.entry import USE_KNOWN, Entry
+from gtstub.entries.cache.inventory import code_paths, inventory
+from gtstub.entries.cache.key import make_key as key_of
+from gtstub.entries.cache.process import Process, this_process
+from gtstub.entries.cache.prune import LIMITED, limit_size, remove, unwanted
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain.machine import BUILD_CACHES, BYTE_CODE
+from gtstub.entries.trust import MARKER
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 DAY = 86400
@@ -51,8 +51,8 @@ def start_building(root: Path) -> tuple[subprocess.Popen[str], Path]:
     code = """if True:
         import sys, time
         from pathlib import Path
-        from gtstub.cache.store import Cache
-        from gtstub.building.waiting import build_once
+        from gtstub.entries.cache.store import Cache
+        from gtstub.entries.building.waiting import build_once
         cache = Cache(Path(sys.argv[1]))
         def build():
             with cache.private_directory("prog-01") as path:

@@ -20,15 +20,15 @@ import pytest
 
 import gtstub
 from gtstub import settings
-from gtstub.cache.cleanup import set_aside
-from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, USE_KNOWN, Entry
-from gtstub.cache.key import Difference, make_key
-from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest, digest
-from gtstub.cache.store import Cache, open_cache
+from gtstub.entries.cache.cleanup import set_aside
+from gtstub.entries.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, USE_KNOWN, Entry
+from gtstub.entries.cache.key import Difference, make_key
+from gtstub.entries.cache.manifest import BuildStage, Built, Machine, Manifest, digest
+from gtstub.entries.cache.store import Cache, open_cache
+from gtstub.entries.toolchain import cpu
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.entries.trust import MARKER
 from gtstub.errors import CacheError
-from gtstub.toolchain import cpu
-from gtstub.toolchain.compiler import Toolchain
-from gtstub.trust import MARKER
 from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish, publish_made_of, write_files
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -219,7 +219,7 @@ def test_entry_that_another_user_may_not_read(unreadable: str, monkeypatch: pyte
     code = """if True:
         import os, sys
         from pathlib import Path
-        from gtstub.cache.store import Cache
+        from gtstub.entries.cache.store import Cache
         from gtstub.errors import CacheError
         from tests.support.entries import publish
         publish(Cache(Path(sys.argv[1])), "prog-4567")  # Imports what the other user may not be able to read.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.store import Cache
-from gtstub.cache.temporary import say_if_temporary, writable
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.cache.temporary import say_if_temporary, writable
 
 
 def test_cache_that_can_be_written_is_used(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_temporary_cache_ends_with_its_process_and_not_with_a_child() -> None:
     code = """if True:
         import os, sys
         from pathlib import Path
-        from gtstub.cache.store import Cache
-        from gtstub.cache.temporary import writable
+        from gtstub.entries.cache.store import Cache
+        from gtstub.entries.cache.temporary import writable
         root = writable(Cache(Path("/dev/null/cache"))).root
         if (child := os.fork()) == 0:
             sys.exit()

@@ -16,14 +16,14 @@ import pytest
 
 import gtstub
 from gtstub import settings
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import FILE, Manifest
-from gtstub.cache.store import Cache, open_cache
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import FILE, Manifest
+from gtstub.entries.cache.store import Cache, open_cache
+from gtstub.entries.toolchain import compiler
+from gtstub.entries.trust import MARKER
 from gtstub.errors import ConfigError, TrustError
 from gtstub.install import RUNTIME
-from gtstub.recorded.runtime import runtime
-from gtstub.toolchain import compiler
-from gtstub.trust import MARKER
+from gtstub.tools.recorded.runtime import runtime
 from tests.support.entries import LIBRARY, STUB, publish
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -309,7 +309,7 @@ def check_as_other(entry: Path) -> str:
     """What the check says of an open directory for a user who may not search those above it."""
     code = """
 import ctypes, os, sys
-from gtstub.recorded.runtime import runtime
+from gtstub.tools.recorded.runtime import runtime
 path, exposed = os.fsencode(sys.argv[1]), ctypes.c_bool()
 descriptor = os.open(path, os.O_PATH)
 check = runtime().gts_trust_directory
@@ -469,7 +469,7 @@ def test_a_fork_while_the_setting_is_read_again(entry: Path, tmp_path: Path) -> 
     source.write_text(FORKS, encoding="utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     code = (
-        "import ctypes, os, sys; from gtstub.recorded.runtime import runtime; handle = ctypes.c_void_p();"
+        "import ctypes, os, sys; from gtstub.tools.recorded.runtime import runtime; handle = ctypes.c_void_p();"
         "first, second = map(os.fsencode, sys.argv[1:]); assert runtime().gts_open(first, ctypes.byref(handle)) == 0;"
         "os.environ['GTSTUB_TRUST'] = 'user=daemon'; assert runtime().gts_open(second, ctypes.byref(handle)) == 0"
     )
@@ -568,7 +568,7 @@ def test_a_code_path_of_a_cache_that_this_user_cannot_write(tmp_path: Path) -> N
     code = """
 import os, sys
 from pathlib import Path
-from gtstub.cache.store import Cache, open_cache
+from gtstub.entries.cache.store import Cache, open_cache
 from tests.support.entries import publish
 publish(Cache(Path(sys.argv[1])), "prog-0123")  # Imports what the other user may not be able to read.
 os.setgid(65534), os.setuid(65534)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.compiler import Toolchain
 from tests.support.cli import write_signatures
 from tests.support.modes import OTHER, run_python, writable_by_others
 
@@ -19,18 +19,18 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from click.testing import CliRunner
 import gtstub
-from gtstub.building.listing import Listed, write_list
-from gtstub.cache.bundle import pack, unpack
-from gtstub.cache.claims import claiming
-from gtstub.cache.counts import HITS, count
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.prune import limit_size
-from gtstub.cache.store import Cache
+from gtstub.entries.building.listing import Listed, write_list
+from gtstub.entries.cache.bundle import pack, unpack
+from gtstub.entries.cache.claims import claiming
+from gtstub.entries.cache.counts import HITS, count
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.prune import limit_size
+from gtstub.entries.cache.store import Cache
 from gtstub.cli.app import main
-from gtstub.codegen.compiled import CompiledTemplates
+from gtstub.entries.building.templates import compiled_templates
 from gtstub.errors import ToolchainError
-from gtstub.toolchain import compiler
-from gtstub.toolchain.machine import machine_directory
+from gtstub.entries.toolchain import compiler
+from gtstub.entries.toolchain.machine import machine_directory
 from tests.support.entries import LIBRARY, STUB
 
 KEY = "prog-" + 32 * "0"
@@ -49,7 +49,7 @@ with cache.private_directory(KEY) as private:
 gtstub.load(cache.find(KEY).path)
 count(root, HITS)
 limit_size(cache)
-CompiledTemplates.of_this_machine()
+compiled_templates()
 broken = place / "x_stub.c"
 broken.write_text("#error no")
 broken.chmod(0o644)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gtstub.cache.key import MISSING, Difference
-from gtstub.cache.wording import sentence
+from gtstub.entries.cache.key import MISSING, Difference
+from gtstub.entries.cache.wording import sentence
 
 FLAGS = " ".join(f"-Wno-{number}" for number in range(20))
 

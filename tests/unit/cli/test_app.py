@@ -58,7 +58,8 @@ def test_a_command_does_not_import_what_others_need() -> None:
     """The rest would double its time and memory."""
     code = (
         "import sys; from gtstub.cli.app import main; main(['check', sys.argv[1]], standalone_mode=False);"
-        "print({'gtstub.cli.build', 'gtstub.cli.cache', 'gtstub.plan', 'gtstub.recorded', 'hashlib'} & {*sys.modules})"
+        "print({'gtstub.cli.build', 'gtstub.cli.cache', 'gtstub.stub.plan', 'gtstub.tools.recorded', 'hashlib'}"
+        " & {*sys.modules})"
     )
     document = sdfg(state(mapped("a", "b")))
     Path("x.sdfg").write_text(json.dumps(document), encoding="utf-8")

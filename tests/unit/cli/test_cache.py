@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.cache.counts import HITS, MISSES, count
-from gtstub.cache.key import make_key
-from gtstub.cache.manifest import BuildStage, Built, Machine
-from gtstub.cache.store import Cache
 from gtstub.cli.app import main
+from gtstub.entries.cache.counts import HITS, MISSES, count
+from gtstub.entries.cache.key import make_key
+from gtstub.entries.cache.manifest import BuildStage, Built, Machine
+from gtstub.entries.cache.store import Cache
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 COMMANDS = ("export", "import", "list", "path", "prune", "show", "verify", "why")

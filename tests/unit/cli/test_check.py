@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 from gtstub.abi import ABI
-from gtstub.analysis.rules import RULES
-from gtstub.cache.store import Cache
-from gtstub.signature import documents
+from gtstub.entries.cache.store import Cache
+from gtstub.stub.signature import documents
+from gtstub.tools.rules import RULES
 from tests.support.checkout import ROOT
 from tests.support.cli import assert_refused, run
 from tests.support.entries import flip_a_bit, write_files
@@ -42,7 +42,7 @@ def checked(*arguments: str, exit_code: int = 0) -> Any:
     result = run("check", *arguments, "--json")
     assert (result.exit_code, result.stderr) == (exit_code, "")
     document = json.loads(result.stdout)
-    schema = ROOT / "generator" / "gtstub" / "signature" / "schema" / "check.schema.json"
+    schema = ROOT / "generator" / "gtstub" / "stub" / "signature" / "schema" / "check.schema.json"
     jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8"))).validate(document)
     return document
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.backends.choice import Tag
-from gtstub.backends.tables import table_files
 from gtstub.cli.app import main
+from gtstub.frameworks.backends.choice import Tag
+from gtstub.frameworks.backends.tables import table_files
 from tests.support.checkout import ROOT
 
 

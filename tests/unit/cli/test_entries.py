@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Built
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.manifest import Built
 from tests.support.cli import assert_refused, run
 from tests.support.reported import publish
 

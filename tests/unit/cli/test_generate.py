@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.signature.documents import sdfg_to_json
+from gtstub.stub.signature.documents import sdfg_to_json
 from tests.support.cli import assert_refused, names_in, run, write_signatures
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, sdfg
 from tests.support.stubs import render_stub

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gtstub.cache.entry import COMPILED_SDFG, Entry
-from gtstub.cache.store import Cache
-from gtstub.signature.documents import parse, program_to_json, sdfg_to_json
-from gtstub.signature.model import Axis
+from gtstub.entries.cache.entry import COMPILED_SDFG, Entry
+from gtstub.entries.cache.store import Cache
+from gtstub.stub.signature.documents import parse, program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import Axis
 from tests.support.cli import assert_refused, run
 from tests.support.entries import LIBRARY, write_files
 from tests.support.sdfg_documents import branches, sdfg, state, transient

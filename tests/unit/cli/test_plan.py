@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import sdfg_to_json
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import sdfg_to_json
 from tests.support.cli import assert_refused, run, write_signatures
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
 

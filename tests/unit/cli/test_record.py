@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.cache.key import make_key
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
 from gtstub.cli.app import main
+from gtstub.entries.cache.key import make_key
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.recorded.archive import Call, Leaf, Program, Value, archives, read
-from gtstub.recorded.compare import APART, compare, ulp_distances
-from gtstub.recorded.plot import MOST_CELLS, collapsed, ticks, to_plane
-from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
-from gtstub.signature.model import StaticArgument
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature.documents import digest, program_to_json, sdfg_to_json
+from gtstub.stub.signature.model import StaticArgument
+from gtstub.tools.recorded.archive import Call, Leaf, Program, Value, archives, read
+from gtstub.tools.recorded.compare import APART, compare, ulp_distances
+from gtstub.tools.recorded.plot import MOST_CELLS, collapsed, ticks, to_plane
 from tests.support.sdfg_libraries import Recorder, build_recording_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG, on_gpu, sdfg
 from tests.support.stubs import build_stub

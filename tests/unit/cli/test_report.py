@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.analysis.sizes import known_dimensions
-from gtstub.cache.manifest import BuildStage, Built
-from gtstub.signature import documents
-from gtstub.signature.documents import program_in
+from gtstub.entries.cache.manifest import BuildStage, Built
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.documents import program_in
+from gtstub.tools.memory.sizes import known_dimensions
 from tests.support.cli import assert_refused, run
 from tests.support.entries import flip_a_bit
 from tests.support.html_pages import Page

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.planner import make_plan
+from gtstub.entries.cache.manifest import Manifest
+from gtstub.entries.cache.store import Cache
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.planner import make_plan
 from tests.support.cli import assert_refused, run, run_installed, write_signatures
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
 from tests.support.stubs import render_stub

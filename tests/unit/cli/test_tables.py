@@ -11,10 +11,11 @@ import pytest
 from gtstub.cli.doctor import _print as print_checks
 from gtstub.cli.output import FilterError, print_code, print_json
 from gtstub.cli.tables.plan import print_plan, print_slots
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.model import CallPlan
-from gtstub.plan.planner import make_plan
-from gtstub.signature.model import (
+from gtstub.entries.toolchain.doctor import Check
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.model import CallPlan
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.model import (
     Axis,
     Bounds,
     CallbackArgument,
@@ -26,7 +27,6 @@ from gtstub.signature.model import (
     Shapes,
     Unknown,
 )
-from gtstub.toolchain.doctor import Check
 from tests.support.signatures import (
     EDGE,
     WHOLE_PROGRAM,

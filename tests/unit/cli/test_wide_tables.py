@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import program_in, sdfg_in
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.documents import program_in, sdfg_in
 from gtstub.util.legend import Legend
 from tests.support.checkout import ROOT
 from tests.support.cli import run

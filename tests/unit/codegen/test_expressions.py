@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gtstub.codegen.expressions import bits, c_condition, c_expression
-from gtstub.signature.model import Condition
+from gtstub.stub.codegen.expressions import bits, c_condition, c_expression
+from gtstub.stub.signature.model import Condition
 from tests.support.signatures import value
 
 

@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from gtstub.codegen.hosts.fortran import MAX_NAME, make_interface, procedure_name
 from gtstub.errors import PlanError
-from gtstub.plan.planner import make_plan
-from gtstub.signature.dtypes import NAMES, DType
-from gtstub.signature.model import Axis, Dimension, ProgramSignature
+from gtstub.stub.codegen.hosts.fortran import MAX_NAME, make_interface, procedure_name
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.dtypes import NAMES, DType
+from gtstub.stub.signature.model import Axis, Dimension, ProgramSignature
 from tests.support.signatures import (
     WHOLE_PROGRAM,
     WHOLE_SDFG,

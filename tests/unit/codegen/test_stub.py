@@ -15,10 +15,10 @@ import pytest
 
 from gtstub import install
 from gtstub.abi import ABI
-from gtstub.codegen.output import is_unedited
-from gtstub.codegen.render import environment
-from gtstub.signature.model import Axis, Bounds, Claim, ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler
+from gtstub.entries.toolchain import compiler
+from gtstub.stub.codegen.output import is_unedited
+from gtstub.stub.codegen.render import environment
+from gtstub.stub.signature.model import Axis, Bounds, Claim, ProgramSignature, SdfgSignature
 from tests.support.checkout import ROOT
 from tests.support.goldens import FOLDER, Golden
 from tests.support.signatures import (

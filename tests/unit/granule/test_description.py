@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtstub.errors import SignatureError
-from gtstub.granule.description import (
+from gtstub.programs.granule.description import (
     Argument,
     ArrayValue,
     Call,
@@ -27,7 +27,7 @@ from gtstub.granule.description import (
     from_json,
     to_json,
 )
-from gtstub.signature.dtypes import DTYPES
+from gtstub.stub.signature.dtypes import DTYPES
 
 TEXT = st.text(max_size=5)
 NUMBER = st.integers(-(2**63), 2**64 - 1)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.granule.description import Section
-from gtstub.granule.memory import section_of
+from gtstub.programs.granule.description import Section
+from gtstub.programs.granule.memory import section_of
 from gtstub.programs.layout import Layout
 
 Array = np.ndarray[Any, Any]

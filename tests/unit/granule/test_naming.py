@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtstub.errors import GranuleError
-from gtstub.granule.description import (
+from gtstub.install import FOLDER, INCLUDE
+from gtstub.programs.granule.description import (
     Argument,
     ArrayValue,
     Call,
@@ -27,11 +28,10 @@ from gtstub.granule.description import (
     HookCall,
     Variable,
 )
-from gtstub.granule.naming import Names, check_names, named_arrays, reserved_names
-from gtstub.granule.render import render
-from gtstub.install import FOLDER, INCLUDE
-from gtstub.plan.names import C_KEYWORDS
+from gtstub.programs.granule.naming import Names, check_names, named_arrays, reserved_names
+from gtstub.programs.granule.render import render
 from gtstub.programs.layout import Layout
+from gtstub.stub.plan.names import C_KEYWORDS
 from tests.support.fortran_hosts import MODULES
 from tests.support.programs import needs
 

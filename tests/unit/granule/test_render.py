@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 
-from gtstub.granule.description import Argument, Call, Constant, Description, GranuleProgram, GranuleStep, HookCall
-from gtstub.granule.render import render
+from gtstub.programs.granule.description import (
+    Argument,
+    Call,
+    Constant,
+    Description,
+    GranuleProgram,
+    GranuleStep,
+    HookCall,
+)
+from gtstub.programs.granule.render import render
 
 
 def call(program: int, value: float) -> Call:

@@ -8,11 +8,11 @@ import itertools
 import pytest
 
 from gtstub.errors import PlanError
-from gtstub.plan.model import CallPlan, FieldLeaf
-from gtstub.plan.planner import make_plan
-from gtstub.plan.wording import accesses_not_known, indices_used
-from gtstub.signature.expressions import Expression
-from gtstub.signature.model import Axis, Bounds, Claim, Condition, StaticDomain, Unknown
+from gtstub.stub.plan.model import CallPlan, FieldLeaf
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.plan.wording import accesses_not_known, indices_used
+from gtstub.stub.signature.expressions import Expression
+from gtstub.stub.signature.model import Axis, Bounds, Claim, Condition, StaticDomain, Unknown
 from tests.support.signatures import (
     EDGE,
     GATHER_PROGRAM,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from gtstub.plan.document import plan_to_json
-from gtstub.plan.planner import make_plan
+from gtstub.stub.plan.document import plan_to_json
+from gtstub.stub.plan.planner import make_plan
 from tests.support.goldens import FOLDER, REAL, Golden, signatures_of
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gtstub.errors import PlanError
 from gtstub.install import INCLUDE
-from gtstub.plan.names import C_KEYWORDS, GNU_MACROS, check_names, is_reserved
+from gtstub.stub.plan.names import C_KEYWORDS, GNU_MACROS, check_names, is_reserved
 from tests.support.programs import need
 
 

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from gtstub.errors import PlanError
-from gtstub.plan import model
-from gtstub.plan.model import (
+from gtstub.stub.plan import model
+from gtstub.stub.plan.model import (
     AxisContract,
     CallbackLeaf,
     CallPlan,
@@ -20,9 +20,9 @@ from gtstub.plan.model import (
     Tuple,
     Unused,
 )
-from gtstub.plan.planner import make_plan
-from gtstub.signature.dtypes import DType
-from gtstub.signature.model import (
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.model import (
     ArrayArgument,
     Axis,
     CallbackType,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.plan.solving import Quotient, solve, value_name
-from gtstub.signature.expressions import Expression, polynomial
+from gtstub.stub.plan.solving import Quotient, solve, value_name
+from gtstub.stub.signature.expressions import Expression, polynomial
 
 NAMES = ("A", "B", "C", "D")
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import gtstub
 from gtstub.cli.app import main
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.profiling.model import Calls, PositionTimes, Times, duration, labels
-from gtstub.profiling.report import Report
+from gtstub.tools.profiling.model import Calls, PositionTimes, Times, duration, labels
+from gtstub.tools.profiling.report import Report
 
 
 def calls(count: int, conversion: float, sdfg: float) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.manifest import BuildStage, Built
-from gtstub.report.build_chart import APART, LABEL, LINE, MOST, WIDTH, Build, build_chart, builds_of
-from gtstub.report.page import index_page
+from gtstub.entries.cache.manifest import BuildStage, Built
+from gtstub.tools.report.build_chart import APART, LABEL, LINE, MOST, WIDTH, Build, build_chart, builds_of
+from gtstub.tools.report.page import index_page
 from tests.support.html_pages import Page
 from tests.support.reported import publish
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from gtstub.abi import ABI
-from gtstub.analysis.sizes import SizeError
 from gtstub.errors import CacheError, GtstubError
-from gtstub.plan.planner import make_plan
-from gtstub.profiling.model import Profile
-from gtstub.report.arguments import axis_order
-from gtstub.report.entry import report
-from gtstub.report.model import Chip, Constant, ProgramReport, UsedWhen, to_json
-from gtstub.signature import documents
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.stub.plan.planner import make_plan
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.tools.memory.sizes import SizeError
+from gtstub.tools.profiling.model import Profile
+from gtstub.tools.report.arguments import axis_order
+from gtstub.tools.report.entry import report
+from gtstub.tools.report.model import Chip, Constant, ProgramReport, UsedWhen, to_json
 from tests.support.goldens import REAL, signatures_of
 from tests.support.reported import publish
 from tests.support.sdfg_documents import EDGE, mapped, state, transient

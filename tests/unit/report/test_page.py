@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.kernels import Kernel, ReadFrom
-from gtstub.analysis.memory import Allocation, Memory, StorageUse, Total, Transient
-from gtstub.analysis.rules import Finding, Result
 from gtstub.install import TEMPLATES
-from gtstub.report.compare import compare
-from gtstub.report.entry import report
-from gtstub.report.flow import FOLDED, flow
-from gtstub.report.model import (
+from gtstub.tools.memory.memory import Allocation, Memory, StorageUse, Total, Transient
+from gtstub.tools.report.compare import compare
+from gtstub.tools.report.entry import report
+from gtstub.tools.report.flow import FOLDED, flow
+from gtstub.tools.report.kernels import Kernel, ReadFrom
+from gtstub.tools.report.model import (
     Ingredient,
     ProgramReport,
     Timer,
     Unreadable,
     UsedWhen,
 )
-from gtstub.report.page import comparison_page, index_page, program_page
-from gtstub.report.picture import COLUMNS, MOST, picture
-from gtstub.report.verdict import chips
-from gtstub.report.wording import byte_size, short_digests
+from gtstub.tools.report.page import comparison_page, index_page, program_page
+from gtstub.tools.report.picture import COLUMNS, MOST, picture
+from gtstub.tools.report.verdict import chips
+from gtstub.tools.report.wording import byte_size, short_digests
+from gtstub.tools.rules import Finding, Result
 from gtstub.util.visible import visible
 from tests.support.html_pages import Page
 from tests.support.reported import publish, wide_signatures

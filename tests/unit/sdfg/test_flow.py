@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gtstub.sdfg.flow import Steps, flow
-from gtstub.sdfg.model import Block, Conditional, Region
-from gtstub.sdfg.read import of_document
+from gtstub.stub.sdfg.flow import Steps, flow
+from gtstub.stub.sdfg.model import Block, Conditional, Region
+from gtstub.stub.sdfg.read import of_document
 from tests.support.sdfg_documents import edge, sdfg, state
 
 Edges = tuple[dict[str, Any], ...]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gtstub.sdfg import read as reading
-from gtstub.sdfg.model import State, blocks_in, sdfgs_in
-from gtstub.sdfg.read import SdfgError, parse, read
+from gtstub.stub.sdfg import read as reading
+from gtstub.stub.sdfg.model import State, blocks_in, sdfgs_in
+from gtstub.stub.sdfg.read import SdfgError, parse, read
 
 Json = dict[str, Any]
 

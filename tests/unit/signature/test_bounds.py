@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gtstub.errors import SignatureError
-from gtstub.signature import documents
-from gtstub.signature.expressions import symbol
-from gtstub.signature.facts import Fact
-from gtstub.signature.model import Axis, Bounds, Claim, Condition, Follow, Unknown, Use
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.expressions import symbol
+from gtstub.stub.signature.facts import Fact
+from gtstub.stub.signature.model import Axis, Bounds, Claim, Condition, Follow, Unknown, Use
 from tests.support.signatures import array, sdfg
 from tests.support.signatures import symbol as argument
 

@@ -13,9 +13,9 @@ from typing import Any, get_args
 import pytest
 
 from gtstub.errors import SignatureError
-from gtstub.signature import documents
-from gtstub.signature.dtypes import DType
-from gtstub.signature.model import (
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.model import (
     ArrayArgument,
     Axis,
     CallbackArgument,

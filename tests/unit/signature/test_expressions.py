@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.signature.expressions import (
+from gtstub.stub.signature.expressions import (
     LARGEST_CONSTANT,
     LARGEST_FACTOR,
     LARGEST_SYMBOL,

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from gtstub.codegen.expressions import c_fact
-from gtstub.signature.facts import Fact, fact_text
+from gtstub.stub.codegen.expressions import c_fact
+from gtstub.stub.signature.facts import Fact, fact_text
 
 NAMES = {"dt": "dt", "flag": "flag", "n": "n"}
 

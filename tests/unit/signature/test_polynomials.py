@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtstub.install import RUNTIME
-from gtstub.signature.expressions import (
+from gtstub.stub.signature.expressions import (
     LARGEST_COEFFICIENT,
     LARGEST_DEGREE,
     MOST_TERMS,

@@ -9,8 +9,8 @@ from pathlib import Path
 import archspec.cpu
 import pytest
 
-from gtstub.toolchain import arch as module
-from gtstub.toolchain.arch import arch, toolkit
+from gtstub.entries.toolchain import arch as module
+from gtstub.entries.toolchain.arch import arch, toolkit
 
 
 @pytest.fixture(autouse=True)

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import gtstub
+from gtstub.entries.toolchain.answer import find_cmake
+from gtstub.entries.toolchain.compiler import Toolchain, find, is_complete, known
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME
-from gtstub.toolchain.answer import find_cmake
-from gtstub.toolchain.compiler import Toolchain, find, is_complete, known
 from tests.support.own_cache import copy_answers
 
 STUB = """
@@ -106,7 +106,9 @@ def test_a_stub_says_what_its_program_needs_of_a_cpu(stub: Path, warm_cache: Pat
 
 
 NEEDED = "gts_needed_cpu"
-FIND = "import sys, pathlib, gtstub.toolchain.compiler as t; print(t.find(pathlib.Path(sys.argv[1])).ingredients)"
+FIND = (
+    "import sys, pathlib, gtstub.entries.toolchain.compiler as t; print(t.find(pathlib.Path(sys.argv[1])).ingredients)"
+)
 
 
 @pytest.fixture
@@ -177,7 +179,7 @@ def test_flags_of_the_environment_reach_the_stub(stub: Path, cache: Path, monkey
 
 def test_answer_of_a_shared_cache_will_do(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain = find(cache)
-    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: pytest.fail("CMake is asked."))
+    monkeypatch.setattr("gtstub.entries.toolchain.compiler.ask", lambda *_: pytest.fail("CMake is asked."))
     own = tmp_path / "own"
     assert find(own, [cache]).ingredients == toolchain.ingredients
     assert not own.exists()
@@ -255,7 +257,9 @@ def test_answer_that_somebody_else_could_have_written_is_asked_for_again(
 ) -> None:
     """It names the compiler that runs."""
     toolchain = find(warm_cache)
-    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: toolchain.answer)  # what CMake says, at once
+    monkeypatch.setattr(
+        "gtstub.entries.toolchain.compiler.ask", lambda *_: toolchain.answer
+    )  # what CMake says, at once
     theirs, own = tmp_path / "theirs", tmp_path / "own"
     copy_answers(warm_cache, theirs)
     (file,) = theirs.glob("toolchain-*.json")
@@ -279,7 +283,7 @@ def test_answer_of_whom_this_user_trusts(
 ) -> None:
     copy_answers(warm_cache, cache)
     let_another_group_write(cache)
-    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: pytest.fail("CMake is asked."))
+    monkeypatch.setattr("gtstub.entries.toolchain.compiler.ask", lambda *_: pytest.fail("CMake is asked."))
     monkeypatch.setenv("GTSTUB_TRUST", "group=65534")
     assert find(tmp_path / "own", [cache]).answer == find(warm_cache).answer
 
@@ -303,7 +307,7 @@ exec "{compiler_path()}" -DNEWER "$@"
 """
     monkeypatch.setenv("INNER", str(write_script(programs / "inner", newer)))
     asked: list[object] = []
-    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: asked.append(1) or before.answer)
+    monkeypatch.setattr("gtstub.entries.toolchain.compiler.ask", lambda *_: asked.append(1) or before.answer)
     after = find(cache)
     assert asked
     assert after.digest != before.digest  # DaCe's caches have it in their names

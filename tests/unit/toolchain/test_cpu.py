@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.entries.toolchain import cpu
 from gtstub.errors import ToolchainError
-from gtstub.toolchain import cpu
 from tests.support.programs import need
 
 x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86")

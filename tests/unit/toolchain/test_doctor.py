@@ -16,8 +16,8 @@ import pytest
 
 import gtstub
 from gtstub._version import GT4PY_VERSIONS
-from gtstub.toolchain.answer import find_cmake
-from gtstub.toolchain.doctor import Check, checks
+from gtstub.entries.toolchain.answer import find_cmake
+from gtstub.entries.toolchain.doctor import Check, checks
 from tests.support.programs import need
 
 NAMES = [
@@ -40,7 +40,7 @@ NAMES = [
 
 PRINT = """
 import dataclasses, json, sys
-from gtstub.toolchain.doctor import checks
+from gtstub.entries.toolchain.doctor import checks
 print(json.dumps([dataclasses.asdict(check) for check in checks()]))
 assert not {"gt4py", "dace", "icon4py", "numpy"} & set(sys.modules)
 """

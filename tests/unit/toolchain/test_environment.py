@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.entries.toolchain.compiler import find
+from gtstub.entries.toolchain.environment import ANSWERED, IN_KEY, WITHOUT_EFFECT, in_key, refuse_overrides
 from gtstub.errors import ToolchainError
 from gtstub.frameworks.dace import dace_config
-from gtstub.toolchain.compiler import find
-from gtstub.toolchain.environment import ANSWERED, IN_KEY, WITHOUT_EFFECT, in_key, refuse_overrides
 from tests.support.checkout import ROOT
 
 PAGE = (ROOT / "docs" / "dace-config.md").read_text(encoding="utf-8")

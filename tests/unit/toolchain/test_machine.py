@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.codegen.compiled import CompiledTemplates
-from gtstub.codegen.render import environment
-from gtstub.toolchain import compiler, machine
-from gtstub.toolchain.machine import machine_directory
+from gtstub.entries.building.templates import compiled_templates
+from gtstub.entries.toolchain import compiler, machine
+from gtstub.entries.toolchain.machine import machine_directory
+from gtstub.stub.codegen.render import environment
 
 
 @pytest.fixture
@@ -99,26 +99,26 @@ def test_an_answer_that_is_damaged_or_cannot_be_kept_is_asked_for_again(tmp_path
 
 def test_templates_are_compiled_once(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def load() -> str:
-        made = environment.__wrapped__()
+        made = environment.__wrapped__(compiled_templates.__wrapped__())
         made.get_template("parts/slots.c.j2")
         (directory,) = (named / ".byte-code").iterdir()
         (file,) = directory.glob("*.cache")
         content = file.read_bytes()
         with monkeypatch.context() as changed:
             changed.setattr(type(made), "compile", lambda *_, **__: pytest.fail("A template was compiled"))
-            environment.__wrapped__().get_template("parts/slots.c.j2")
+            environment.__wrapped__(compiled_templates.__wrapped__()).get_template("parts/slots.c.j2")
         file.write_bytes(content[:-20])
         return str(directory)
 
     first = load()
     assert load() == first, "A damaged file is compiled again."
     monkeypatch.setattr("jinja2.__version__", "another version")
-    assert CompiledTemplates.of_this_machine() is not None
+    assert compiled_templates.__wrapped__() is not None
     assert len(list((named / ".byte-code").iterdir())) == 2
 
 
 def test_templates_are_compiled_without_a_directory(named: Path) -> None:
     named.parent.mkdir()
     named.write_text("a file in its place")
-    assert CompiledTemplates.of_this_machine() is None
-    assert environment.__wrapped__().get_template("parts/slots.c.j2").render
+    assert compiled_templates.__wrapped__() is None
+    assert environment.__wrapped__(compiled_templates.__wrapped__()).get_template("parts/slots.c.j2").render

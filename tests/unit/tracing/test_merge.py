@@ -1,4 +1,4 @@
-"""`gtstub.tracing.merge`: one timeline of those of several processes."""
+"""`gtstub.tools.tracing.merge`: one timeline of those of several processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gtstub.errors import SignatureError
-from gtstub.tracing.merge import merge
+from gtstub.tools.tracing.merge import merge
 from tests.support.timelines import Timeline
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.building.worker import State
-from gtstub.tracing.spans import is_traced
+from gtstub.entries.building.worker import State
+from gtstub.entries.spans import is_traced
 from tests.support.hosting import run_script
 from tests.support.timelines import Timeline
 
@@ -22,8 +22,8 @@ def trace(text: str, path: Path, *arguments: object) -> Timeline:
 def test_stages_of_a_build_are_on_the_lines_of_their_processes(tmp_path: Path) -> None:
     text = """
 import time
-from gtstub.cache.manifest import BuildStage
-from gtstub.tracing.spans import add_build
+from gtstub.entries.cache.manifest import BuildStage
+from gtstub.entries.spans import add_build
 
 now = time.time()
 stages = [BuildStage("lowering", now - 4, 1.5, 11), BuildStage("compilation", now - 2, 1.0, 12)]
@@ -45,10 +45,10 @@ def test_lookups_loads_and_waits(tmp_path: Path) -> None:
 import sys, threading
 from concurrent.futures import Future
 from pathlib import Path
-from gtstub.building.pending import wait_for
-from gtstub.building.waiting import build_once
-from gtstub.cache.lookup import Request
-from gtstub.cache.store import Cache
+from gtstub.entries.building.pending import wait_for
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.cache.lookup import Request
+from gtstub.entries.cache.store import Cache
 from tests.benchmarks.entry import build_entry
 from tests.support.signatures import program, sdfg
 

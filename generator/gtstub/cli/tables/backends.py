@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub.backends.choice import Choice
-from gtstub.backends.tables import Setting, Table
+from gtstub.frameworks.backends.choice import Choice
+from gtstub.frameworks.backends.tables import Setting, Table
 from gtstub.util.console import make_table, print_parts
 
 

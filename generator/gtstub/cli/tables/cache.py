@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.counts import counts as counts_of
-from gtstub.cache.inventory import Item, age, code_paths
-from gtstub.cache.key import MISSING, Difference, flat
-from gtstub.cache.names import compiled_in, described, told_apart
-from gtstub.cache.store import Cache, Nearest
-from gtstub.cache.wording import cut, sides, whole
+from gtstub.entries.cache.counts import counts as counts_of
+from gtstub.entries.cache.inventory import Item, age, code_paths
+from gtstub.entries.cache.key import MISSING, Difference, flat
+from gtstub.entries.cache.names import compiled_in, described, told_apart
+from gtstub.entries.cache.store import Cache, Nearest
+from gtstub.entries.cache.wording import cut, sides, whole
 from gtstub.util.console import make_table, print_parts
 from gtstub.util.quantity import as_size
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gtstub.cache.wording import cut, whole
-from gtstub.report.memory import Amount, EntryMemory, kept_together, largest, peaks_together
+from gtstub.entries.cache.wording import cut, whole
+from gtstub.tools.report.memory import Amount, EntryMemory, kept_together, largest, peaks_together
 from gtstub.util.console import make_table, print_parts
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gtstub.analysis.rules import LEVELS, RULES, Finding, Level, Rule
-from gtstub.analysis.rules.document import LEFT_OUT, Checked, First
+from gtstub.tools.rules import LEVELS, RULES, Finding, Level, Rule
+from gtstub.tools.rules.document import LEFT_OUT, Checked, First
 from gtstub.util.console import make_table, print_parts
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gtstub.cache.inspection import signatures
-from gtstub.granule.description import ArrayValue, Call, Constant, Description
-from gtstub.plan.model import CallPlan, FieldLeaf
-from gtstub.plan.planner import make_plan
+from gtstub.entries.cache.inspection import signatures
+from gtstub.programs.granule.description import ArrayValue, Call, Constant, Description
 from gtstub.programs.layout import Layout
+from gtstub.stub.plan.model import CallPlan, FieldLeaf
+from gtstub.stub.plan.planner import make_plan
 from gtstub.util.console import make_table, print_parts
 
 

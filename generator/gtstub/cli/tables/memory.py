@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gtstub.analysis.memory import Memory, StorageUse
+from gtstub.tools.memory.memory import Memory, StorageUse
 from gtstub.util.console import make_table, print_parts
 from gtstub.util.legend import WIDTH, Legend
 

@@ -6,8 +6,19 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, Members, ScalarLeaf, Slot, Value
-from gtstub.plan.wording import agreements, remarks, uses
+from gtstub.stub.plan.model import (
+    AxisValue,
+    CallPlan,
+    Data,
+    FieldLeaf,
+    Function,
+    Leaf,
+    Members,
+    ScalarLeaf,
+    Slot,
+    Value,
+)
+from gtstub.stub.plan.wording import agreements, remarks, uses
 from gtstub.util.console import make_table, print_parts
 from gtstub.util.legend import WIDTH, Legend
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gtstub.cache.inventory import Item
-from gtstub.cache.names import described, told_apart
+from gtstub.entries.cache.inventory import Item
+from gtstub.entries.cache.names import described, told_apart
 from gtstub.util.console import make_table, print_parts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import dace
 
 from gtstub.errors import SignatureError
-from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, SdfgSignature, StructureArgument
+from gtstub.stub.signature.model import Argument, ArrayArgument, CallbackArgument, SdfgSignature, StructureArgument
 
 
 def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mapping[str, str]) -> None:

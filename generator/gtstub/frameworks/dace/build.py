@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 import dace
 
 from gtstub import settings
-from gtstub.cache.counts import MISSES, count
-from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
-from gtstub.cache.lookup import Request, toolchain_of
-from gtstub.cache.manifest import BuildStage, Built, Machine, Manifest
-from gtstub.cache.prune import limit_size
-from gtstub.cache.store import Cache
+from gtstub.entries.cache.counts import MISSES, count
+from gtstub.entries.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
+from gtstub.entries.cache.lookup import Request, toolchain_of
+from gtstub.entries.cache.manifest import BuildStage, Built, Machine, Manifest
+from gtstub.entries.cache.prune import limit_size
+from gtstub.entries.cache.store import Cache
+from gtstub.entries.toolchain.arch import arch, named_arch, toolkit
+from gtstub.entries.toolchain.compiler import Toolchain
 from gtstub.errors import ToolchainError
 from gtstub.frameworks.dace import dace_config, pooled
 from gtstub.frameworks.dace.arguments import check_arguments
@@ -33,13 +35,11 @@ from gtstub.frameworks.dace.internals import compile_sdfg
 from gtstub.frameworks.dace.map_checks import with_map_checks
 from gtstub.frameworks.dace.saved import ASSIGNMENTS, assignments_of
 from gtstub.frameworks.dace.streams import one_stream
-from gtstub.signature import documents
-from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain.arch import arch, named_arch, toolkit
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.stub.signature import documents
+from gtstub.stub.signature.model import Device, ProgramSignature, SdfgSignature
 
 if TYPE_CHECKING:
-    from gtstub.codegen.stub import Stub
+    from gtstub.stub.codegen.stub import Stub
 
 NOTHING: Mapping[str, str] = {}
 NO_STAGES: Mapping[str, Mapping[str, Any]] = {}

@@ -22,13 +22,13 @@ import dace
 from dace import config, nodes
 from dace.dtypes import ScheduleType
 
-from gtstub.cache.process import this_process
+from gtstub.entries.cache.process import this_process
+from gtstub.entries.toolchain.compiler import Toolchain
+from gtstub.entries.toolchain.identity import identity_on_path
+from gtstub.entries.toolchain.machine import BUILD_CACHES, machine_directory
+from gtstub.entries.trust import check_root, make_directory
 from gtstub.frameworks.dace.dace_config import Setting
-from gtstub.signature.model import Device
-from gtstub.toolchain.compiler import Toolchain
-from gtstub.toolchain.identity import identity_on_path
-from gtstub.toolchain.machine import BUILD_CACHES, machine_directory
-from gtstub.trust import check_root, make_directory
+from gtstub.stub.signature.model import Device
 
 DIRECTORY = "DACE_BUILD_CACHE_DIR"
 """DaCe's environment variable for the directory. A user who sets it decides on DaCe's caches himself."""

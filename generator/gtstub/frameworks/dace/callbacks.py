@@ -11,10 +11,10 @@ from dace import data, dtypes
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.internals import type_name
-from gtstub.sdfg.dataflow import around
-from gtstub.sdfg.model import Container, Node, Sdfg, states_in
-from gtstub.signature.expressions import Expression, polynomial
-from gtstub.signature.model import CallbackArgument, CallbackValue, checked_dtype
+from gtstub.stub.sdfg.dataflow import around
+from gtstub.stub.sdfg.model import Container, Node, Sdfg, states_in
+from gtstub.stub.signature.expressions import Expression, polynomial
+from gtstub.stub.signature.model import CallbackArgument, CallbackValue, checked_dtype
 
 
 def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_parallel: bool) -> CallbackArgument:

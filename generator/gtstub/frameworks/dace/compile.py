@@ -7,12 +7,12 @@ from typing import Any
 
 from dace.frontend.python.parser import DaceProgram
 
-from gtstub.cache.lookup import Request
+from gtstub.entries.cache.lookup import Request
 from gtstub.errors import GtstubError
 from gtstub.frameworks.dace.program import StubbedProgram
 from gtstub.frameworks.dace.program import program as stubbed
 from gtstub.frameworks.framework import CompileOptions
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 NAME = "DaCe"
 

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from gtstub.signature.model import ArrayArgument
+from gtstub.stub.signature.model import ArrayArgument
 
 
 @dataclasses.dataclass(frozen=True)

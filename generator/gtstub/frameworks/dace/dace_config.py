@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gtstub.errors import ConfigError
-from gtstub.signature.model import Device
+from gtstub.stub.signature.model import Device
 from gtstub.util.suggest import did_you_mean
 
 FILE = Path(__file__).with_suffix(".toml")
@@ -53,9 +53,9 @@ GPU_VARIABLES = (
     *("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND"),
 )
 """
-The variables that CMake, DaCe and compilers for GPUs read. gtstub.toolchain.environment has those for all programs.
-CUDAARCHS is not among them: DaCe tells CMake the architecture of 'compiler.cuda.cuda_arch', for which gt4py reads that
-variable, and sets it in the processes that build.
+The variables that CMake, DaCe and compilers for GPUs read. Those for all programs are in
+`entries/toolchain/environment.py`. CUDAARCHS is not among them: DaCe tells CMake the architecture of
+'compiler.cuda.cuda_arch', for which gt4py reads that variable, and sets it in the processes that build.
 """
 
 

@@ -21,7 +21,7 @@ from dace.symbolic import symstr
 from gtstub import install
 from gtstub.abi import MAX_RANK
 from gtstub.frameworks.dace.internals import type_name
-from gtstub.signature.dtypes import NUMBERS
+from gtstub.stub.signature.dtypes import NUMBERS
 
 
 def with_map_checks(sdfg: dace.SDFG) -> dace.SDFG:

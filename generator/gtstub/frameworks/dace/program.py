@@ -17,7 +17,8 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub import settings
 from gtstub._host import Dispatcher, Overload
-from gtstub.building.own_errors import OwnErrors
+from gtstub.entries import spans
+from gtstub.entries.building.own_errors import OwnErrors
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.by_dace import ByDace
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
@@ -36,7 +37,6 @@ from gtstub.frameworks.dace.variant import (
 )
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
-from gtstub.tracing import spans
 
 NOTHING: Mapping[str, Any] = {}
 

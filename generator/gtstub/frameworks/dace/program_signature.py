@@ -11,11 +11,11 @@ import dace
 
 from gtstub.frameworks.dace.internals import type_name
 from gtstub.frameworks.dace.readings import Reading
-from gtstub.plan.names import is_reserved
-from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression
-from gtstub.signature.facts import Fact
-from gtstub.signature.model import (
+from gtstub.stub.plan.names import is_reserved
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.expressions import Expression
+from gtstub.stub.signature.facts import Fact
+from gtstub.stub.signature.model import (
     Argument,
     ArrayArgument,
     CallbackType,

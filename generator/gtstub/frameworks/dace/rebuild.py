@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from gtstub.cache.entry import COMPILED_SDFG, Entry
+from gtstub.entries.cache.entry import COMPILED_SDFG, Entry
 from gtstub.errors import GtstubError
 from gtstub.frameworks.dace.build import Build
 from gtstub.frameworks.dace.saved import saved_sdfg
-from gtstub.signature import documents
+from gtstub.stub.signature import documents
 
 
 def rebuild_with_checks(path: Path, folder: Path) -> Path:

@@ -12,9 +12,9 @@ from typing import Any
 import dace
 import numpy as np
 
-from gtstub.plan.model import CallPlan
-from gtstub.plan.solving import Quotient, solve, value_name
-from gtstub.signature.expressions import Expression, polynomial
+from gtstub.stub.plan.model import CallPlan
+from gtstub.stub.plan.solving import Quotient, solve, value_name
+from gtstub.stub.signature.expressions import Expression, polynomial
 
 
 def allocator(

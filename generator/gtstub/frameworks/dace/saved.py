@@ -13,7 +13,7 @@ import dace
 from dace import nodes
 
 from gtstub.errors import GtstubError
-from gtstub.sdfg.read import json_in
+from gtstub.stub.sdfg.read import json_in
 
 ASSIGNMENTS = "gtstub_assignments"
 """What gtstub adds to the JSON form of an SDFG: `assignments_of` it."""

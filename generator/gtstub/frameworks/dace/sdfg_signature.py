@@ -9,8 +9,6 @@ from typing import Any
 import dace
 
 from gtstub import settings
-from gtstub.analysis.bounds.access import OTHER
-from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import arguments_of
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, calls_of, check_devices
@@ -24,11 +22,13 @@ from gtstub.frameworks.dace.structures import (
     with_members,
     written_members,
 )
-from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
-from gtstub.sdfg.read import SdfgError, json_in, of_document
-from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, polynomial
-from gtstub.signature.model import (
+from gtstub.stub.bounds.access import OTHER
+from gtstub.stub.bounds.claims import bounds_of
+from gtstub.stub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
+from gtstub.stub.sdfg.read import SdfgError, json_in, of_document
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.expressions import Expression, polynomial
+from gtstub.stub.signature.model import (
     CONNECTIVITY_PREFIX,
     Access,
     Argument,

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from gtstub.errors import SignatureError
-from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import polynomial
-from gtstub.signature.model import Axis, CallbackArgument, Requirement, Role, ScalarArgument, Shapes, checked_dtype
+from gtstub.stub.signature.dtypes import DType
+from gtstub.stub.signature.expressions import polynomial
+from gtstub.stub.signature.model import Axis, CallbackArgument, Requirement, Role, ScalarArgument, Shapes, checked_dtype
 
 _Property = Literal["size", "stride"]
 

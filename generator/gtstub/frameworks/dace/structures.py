@@ -11,7 +11,7 @@ from dace import data, nodes
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.internals import type_name
-from gtstub.signature.model import Argument, ArrayArgument, ScalarArgument, StructureArgument, checked_dtype
+from gtstub.stub.signature.model import Argument, ArrayArgument, ScalarArgument, StructureArgument, checked_dtype
 
 
 def is_structure(descriptor: Any) -> TypeGuard[data.Structure]:

@@ -16,12 +16,14 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub import settings
 from gtstub._host import Overload, Program
-from gtstub.building.progress import builds
-from gtstub.building.waiting import build_once
-from gtstub.cache.entry import Entry
-from gtstub.cache.lookup import Request, make_request
-from gtstub.cache.manifest import BuildStage
-from gtstub.codegen.stub import Stub, make_stub
+from gtstub.entries.building.progress import builds
+from gtstub.entries.building.templates import compiled_templates
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.lookup import Request, make_request
+from gtstub.entries.cache.manifest import BuildStage
+from gtstub.entries.toolchain import cpu
+from gtstub.entries.toolchain.arch import toolkit
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import RESULTS, Arguments
@@ -41,10 +43,9 @@ from gtstub.frameworks.dace.values import copy_of
 from gtstub.frameworks.dace.words import words_of_dace
 from gtstub.frameworks.sources import check_source
 from gtstub.frameworks.versions import dace_versions
-from gtstub.plan.model import CallPlan, FieldLeaf
-from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import cpu
-from gtstub.toolchain.arch import toolkit
+from gtstub.stub.codegen.stub import Stub, make_stub
+from gtstub.stub.plan.model import CallPlan, FieldLeaf
+from gtstub.stub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,7 +247,7 @@ def parse_variant(
         parameters = _parameters(sdfg, described, types, given, closure)
         signature = program_signature(sdfg, described, parameters)
         made = renamed(described, parameters.names)
-        stub = make_stub(made, signature)
+        stub = make_stub(made, signature, compiled=compiled_templates())
     measured = (parsing, BuildStage.since(begin, "bindings"))
     build = options.build(made.device)
     baked = {

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 
+from gtstub.entries.toolchain.versions import INSTALL_GT4PY, problem_of_dace, problem_of_gt4py
 from gtstub.errors import VersionError
-from gtstub.toolchain.versions import INSTALL_GT4PY, problem_of_dace, problem_of_gt4py
 
 # Before gt4py's modules are imported, because other versions lack some of them.
 try:

@@ -14,7 +14,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
 from gtstub.programs.compiled import StaticScalar
-from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.stub.signature.dtypes import DTYPES, DType
 
 
 def parameter_types(program: Any) -> dict[str, Any]:

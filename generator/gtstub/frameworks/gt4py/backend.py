@@ -15,9 +15,9 @@ from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
 from gtstub import _host, settings
-from gtstub.backends.choice import Choice
-from gtstub.cache.entry import Entry
-from gtstub.cache.lookup import Request, make_request
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.lookup import Request, make_request
+from gtstub.frameworks.backends.choice import Choice
 from gtstub.frameworks.gt4py import fingerprint, options, zeros
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
@@ -40,7 +40,7 @@ from gtstub.frameworks.gt4py.workflow import (
 )
 from gtstub.programs import registry
 from gtstub.settings import Mode, cache_max_size, mode
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 if TYPE_CHECKING:
     from gtstub._host import Program

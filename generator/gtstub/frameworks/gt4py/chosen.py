@@ -1,4 +1,4 @@
-"""Makes the gt4py backend of a choice of `gtstub.backends.choice`."""
+"""Makes the gt4py backend of a choice of `gtstub.frameworks.backends.choice`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gt4py.next import backend as gtx_backend
 from gt4py.next import common
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub.backends.choice import Choice
-from gtstub.backends.tables import OWN_FILE, Backend
 from gtstub.errors import ConfigError
+from gtstub.frameworks.backends.choice import Choice
+from gtstub.frameworks.backends.tables import OWN_FILE, Backend
 from gtstub.frameworks.gt4py import options
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import make_dace_backend, make_gtfn_backend

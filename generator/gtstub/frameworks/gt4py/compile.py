@@ -10,11 +10,12 @@ from gt4py.next import backend as gtx_backend
 from gt4py.next.otf import runners
 
 from gtstub import settings
-from gtstub.backends.choice import Tag, choose
-from gtstub.backends.tables import load_tables
-from gtstub.building.pending import hurry
-from gtstub.cache.lookup import Request
+from gtstub.entries.building.pending import hurry
+from gtstub.entries.cache.lookup import Request
+from gtstub.entries.toolchain.arch import arch
 from gtstub.errors import ConfigError, GtstubError
+from gtstub.frameworks.backends.choice import Tag, choose
+from gtstub.frameworks.backends.tables import load_tables
 from gtstub.frameworks.framework import CompileOptions
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.argument_types import parameter_types
@@ -25,8 +26,7 @@ from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
 from gtstub.programs import registry
 from gtstub.programs.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.settings import Mode, mode
-from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain.arch import arch
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 NAME = "gt4py"
 

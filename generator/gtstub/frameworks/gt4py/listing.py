@@ -11,9 +11,9 @@ from typing import Any
 from gt4py.next.otf import arguments
 
 from gtstub import settings
-from gtstub.backends.choice import Choice, choose
-from gtstub.backends.tables import load_tables
-from gtstub.building.listing import Listed
+from gtstub.entries.building.listing import Listed
+from gtstub.frameworks.backends.choice import Choice, choose
+from gtstub.frameworks.backends.tables import load_tables
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.util.canonical import plain
 

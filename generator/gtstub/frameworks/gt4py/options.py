@@ -20,8 +20,8 @@ from gt4py.next.program_processors.codegens.gtfn import gtfn_module
 from gt4py.next.program_processors.runners.dace import transformations
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 
-from gtstub.backends.choice import nested
 from gtstub.errors import ConfigError
+from gtstub.frameworks.backends.choice import nested
 from gtstub.frameworks.dace import dace_config
 from gtstub.util.suggest import did_you_mean
 

@@ -13,7 +13,7 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.gt4py.internals import CompilableProgramDef, ProgramSource
-from gtstub.signature.model import (
+from gtstub.stub.signature.model import (
     Connectivity,
     Dimension,
     FieldType,

@@ -11,17 +11,17 @@ from gt4py.next import common
 from gt4py.next.ffront.decorator import FieldOperator
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub.backends.choice import EMBEDDED, Tag, choose
-from gtstub.backends.tables import load_tables
+from gtstub.entries.toolchain.arch import arch
 from gtstub.errors import GtstubError
+from gtstub.frameworks.backends.choice import EMBEDDED, Tag, choose
+from gtstub.frameworks.backends.tables import load_tables
 from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import make_connectivity, make_field
 from gtstub.frameworks.resolve import offset_provider, resolve
-from gtstub.recorded.archive import Call, Program, Value
-from gtstub.recorded.compare import AnyArray
-from gtstub.recorded.replay import Replay, lay_out
-from gtstub.toolchain.arch import arch
+from gtstub.tools.recorded.archive import Call, Program, Value
+from gtstub.tools.recorded.compare import AnyArray
+from gtstub.tools.recorded.replay import Replay, lay_out
 
 
 class GtProgram:

@@ -15,11 +15,11 @@ from typing import Any
 
 from gt4py.next.otf import runners
 
-from gtstub.building.orphans import end_with_parent
-from gtstub.building.own_errors import trim
-from gtstub.building.pending import done
-from gtstub.building.progress import builds
-from gtstub.building.workers import ShownBuild, workers
+from gtstub.entries.building.orphans import end_with_parent
+from gtstub.entries.building.own_errors import trim
+from gtstub.entries.building.pending import done
+from gtstub.entries.building.progress import builds
+from gtstub.entries.building.workers import ShownBuild, workers
 from gtstub.frameworks.gt4py.internals import ExecutorRunner, ProcessSettings, prepare_workers, process_settings
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 

@@ -16,9 +16,9 @@ from typing import Any
 import dace
 from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
-from gtstub.analysis import rules
-from gtstub.sdfg.read import Json, SdfgError, of_document
-from gtstub.signature.model import ProgramSignature
+from gtstub.stub.sdfg.read import Json, SdfgError, of_document
+from gtstub.stub.signature.model import ProgramSignature
+from gtstub.tools import rules
 
 type Hooks = Mapping[GT4PyAutoOptHook, Callable[..., Any]]
 

@@ -10,9 +10,9 @@ from gt4py.next import utils
 from gt4py.next.otf import arguments
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub.cache.entry import Entry
-from gtstub.cache.lookup import Request
-from gtstub.cache.manifest import BuildStage
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.lookup import Request
+from gtstub.entries.cache.manifest import BuildStage
 from gtstub.frameworks.gt4py.internals import CompilableProgramDef, ConcreteProgramDef
 
 

@@ -18,8 +18,8 @@ from gt4py.next.otf import arguments, compilation_tasks, runners
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import _host, ranks
-from gtstub.building.pending import done, start
-from gtstub.building.progress import builds
+from gtstub.entries.building.pending import done, start
+from gtstub.entries.building.progress import builds
 from gtstub.errors import CacheError, SignatureError
 from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
@@ -29,7 +29,7 @@ from gtstub.frameworks.gt4py.zeros import BothZeros
 from gtstub.programs import registry
 from gtstub.programs.compiled import label_of
 from gtstub.settings import Mode, mode
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.stub.signature.model import ProgramSignature, SdfgSignature
 
 
 @dataclasses.dataclass(frozen=True)

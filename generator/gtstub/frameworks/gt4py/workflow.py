@@ -20,14 +20,17 @@ from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
 from gtstub import settings
-from gtstub.building.progress import builds
-from gtstub.building.waiting import build_once
-from gtstub.building.worker import UnfitError
-from gtstub.cache.entry import Entry
-from gtstub.cache.key import differences
-from gtstub.cache.lookup import Request
-from gtstub.cache.manifest import BuildStage
-from gtstub.codegen.stub import Stub, make_stub
+from gtstub.entries import spans
+from gtstub.entries.building.progress import builds
+from gtstub.entries.building.templates import compiled_templates
+from gtstub.entries.building.waiting import build_once
+from gtstub.entries.building.worker import UnfitError
+from gtstub.entries.cache.entry import Entry
+from gtstub.entries.cache.key import differences
+from gtstub.entries.cache.lookup import Request
+from gtstub.entries.cache.manifest import BuildStage
+from gtstub.entries.toolchain import cpu
+from gtstub.entries.toolchain.arch import toolkit
 from gtstub.errors import ConfigError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
@@ -51,10 +54,8 @@ from gtstub.frameworks.gt4py.options import UNIT_STRIDE
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.sdfg_checks import KeptStages, warn_of_broken_rules
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef, RequestedArgs, RequestedProgram
-from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import cpu
-from gtstub.toolchain.arch import toolkit
-from gtstub.tracing import spans
+from gtstub.stub.codegen.stub import Stub, make_stub
+from gtstub.stub.signature.model import Device, ProgramSignature, SdfgSignature
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
 
@@ -230,7 +231,7 @@ class StubBindings:
         sdfg = sdfg_signature(
             dace.SDFG.from_json(raw), raw, self.gpu, bounds=self.bounds, evaluates_both=inp.evaluates_both
         )
-        stub = make_stub(sdfg, inp.signature)
+        stub = make_stub(sdfg, inp.signature, compiled=compiled_templates())
         inp = dataclasses.replace(inp, measured=(*inp.measured, BuildStage.since(begin, "bindings")))
         return ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
 

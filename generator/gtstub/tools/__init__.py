@@ -1,0 +1,1 @@
+"""What looks at programs: reports, memory, rules for SDFGs, profiles, timelines and recordings."""

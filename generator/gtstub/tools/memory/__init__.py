@@ -1,0 +1,1 @@
+"""The memory that an SDFG allocates (docs/memory.md)."""
