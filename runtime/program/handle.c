@@ -97,3 +97,8 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
     gts_leave(self);
     return status;
 }
+
+const char *gts_name(const gts_program *self)
+{
+    return self->stub->name;
+}

@@ -29,6 +29,7 @@ static void test_init_at_load(void)
 {
     const struct recorder recorder = fresh_recorder(prog_library);
     gts_program *program = load(prog_stub, prog_library);
+    CHECK(strcmp(gts_name(program), "prog") == 0);
     CHECK(recorder.count() == 1 && recorder.at(0).function == INIT);
     void *const handle = recorder.at(0).handle;
 

@@ -144,6 +144,14 @@ GTS_EXPORT void gts_close(gts_program **program);
 GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
 
 /**
+ * Returns the name of a program.
+ *
+ * @param program  the program
+ * @return a text that is valid until the process ends
+ */
+GTS_EXPORT const char *gts_name(const gts_program *program);
+
+/**
  * Lends the program memory for the transients of its SDFG.
  *
  * @param program  the program
