@@ -39,7 +39,7 @@ from gtstub.stub.codegen.stub import make_stub
 from gtstub.stub.plan.model import CallPlan
 from gtstub.stub.signature import documents
 from gtstub.util.atomic import write
-from gtstub.util.canonical import plain
+from gtstub.util.canonical import plain, readable
 
 HERE = Path(__file__).parent
 HOW = "run 'make generated', and read the difference as a reviewer would"
@@ -165,7 +165,7 @@ def source_of(job: Job) -> str:
     from gtstub.frameworks.gt4py.compile import sources
 
     (source,) = sources(resolve(job.source), compile_options(job))
-    return json.dumps(plain(source), indent=1, sort_keys=True) + "\n"
+    return readable(plain(source))
 
 
 def lower(job: Job) -> tuple[str, str]:

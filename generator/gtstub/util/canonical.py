@@ -1,5 +1,5 @@
 """
-Conversion of values to the JSON of a cache entry, and the canonical text of a document, from which digests are made.
+Conversion of values to the JSON of a cache entry, and the texts of documents: for digests, and for readers.
 
 Every process that loads an entry imports this module, so it imports little itself.
 """
@@ -15,6 +15,29 @@ from typing import Any
 def canonical(document: Any) -> bytes:
     """The canonical text of a document of JSON values."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+WIDTH = 120
+"""Characters of a line of `readable`."""
+
+
+def readable(document: Any) -> str:
+    """The text of a document of JSON values, sorted by names, in which whatever fits on a line is on one line."""
+    return _readable(document, 0, 0) + "\n"
+
+
+def _readable(value: Any, depth: int, used: int) -> str:
+    """`used` is the length of what stands before and behind the value on its line."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    if depth + used + len(text) <= WIDTH or not isinstance(value, dict | list) or not value:
+        return text
+    if isinstance(value, dict):
+        names = {name: json.dumps(name, ensure_ascii=False) + ": " for name in sorted(value)}
+        items = [text + _readable(value[name], depth + 1, len(text) + 1) for name, text in names.items()]
+    else:
+        items = [_readable(item, depth + 1, 1) for item in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}\n" + ",\n".join(" " * (depth + 1) + item for item in items) + f"\n{' ' * depth}{end}"
 
 
 def sha256(data: bytes) -> str:

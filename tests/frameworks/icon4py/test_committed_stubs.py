@@ -13,6 +13,7 @@ import pytest
 from examples.icon4py import committed
 from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update, write_all
 from gtstub.install import FOLDER, INCLUDE
+from gtstub.util.canonical import readable
 from tests.support.checkout import ROOT
 from tests.support.fortran_hosts import MODULES
 from tests.support.programs import needs
@@ -121,7 +122,7 @@ def test_other_source_is_named(root: Path) -> None:
     source = json.loads(file.read_text())
     now = source["program"]["source"]["_identity_c_k"]
     source["program"]["source"]["_identity_c_k"] = "0" * 64
-    file.write_text(json.dumps(source, indent=1, sort_keys=True) + "\n")
+    file.write_text(readable(source))
     assert told(root) == [
         f"Program 'copy_field' of icon4py has changed: 'program.source._identity_c_k' is \"{now}\", but was"
         f" \"{'0' * 64}\". To lower it again, run 'make generated', and read the difference as a reviewer would."

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from gtstub.stub.plan.document import plan_to_json
 from gtstub.stub.plan.planner import make_plan
+from gtstub.util.canonical import readable
 from tests.support.goldens import FOLDER, REAL, Golden, signatures_of
 
 
@@ -18,7 +17,7 @@ def test_there_are_real_programs() -> None:
 @pytest.mark.parametrize("name", REAL)
 def test_golden_plan(name: str, golden: Golden) -> None:
     plan = make_plan(*signatures_of(name))
-    golden.check(f"plans/{name}.json", json.dumps(plan_to_json(plan), indent=1, ensure_ascii=False) + "\n")
+    golden.check(f"plans/{name}.json", readable(plan_to_json(plan)))
 
 
 def test_every_golden_plan_is_of_a_program() -> None:

@@ -8,12 +8,12 @@ the lists of the description. Sizes and strides count elements.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from gtstub.stub.signature.documents import parse, plain
 from gtstub.stub.signature.dtypes import COMPLEX_DTYPES, DType
+from gtstub.util.canonical import readable
 
 Number = bool | int | float | complex
 
@@ -193,8 +193,7 @@ class Description:
 
 def to_json(description: Description) -> str:
     """The document, whose text is the same for equal granules."""
-    document = {"schema": SCHEMA, **plain(description)}
-    return json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return readable({"schema": SCHEMA, **plain(description)})
 
 
 def from_json(text: str | bytes, source: str) -> Description:

@@ -14,7 +14,7 @@ from gtstub.stub.signature import model
 from gtstub.stub.signature.expressions import Expression
 from gtstub.stub.signature.objects import KINDS, Reader, shortened
 from gtstub.stub.signature.references import check_references
-from gtstub.util.canonical import sha256
+from gtstub.util.canonical import readable, sha256
 
 if TYPE_CHECKING:
     import jsonschema
@@ -91,8 +91,7 @@ def plain(value: Any) -> Any:
 
 
 def _text(schema: str, signature: model.ProgramSignature | model.SdfgSignature) -> str:
-    document = {"schema": schema, **plain(signature)}
-    return json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return readable({"schema": schema, **plain(signature)})
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
