@@ -15,8 +15,8 @@
 #include <sys/prctl.h>
 
 /*
- * The features that compilers use by themselves, as in generator/gtstub/entries/toolchain/cpu.py. The auxiliary vector belongs to
- * the process, also in an emulator, which shows the /proc/cpuinfo of the machine that it runs on.
+ * The features that compilers use by themselves, as in generator/gtstub/entries/toolchain/cpu.py. The auxiliary vector
+ * belongs to the process, also in an emulator, which shows the /proc/cpuinfo of the machine that it runs on.
  */
 static const struct {
     const char *name;

@@ -72,8 +72,8 @@ GTS_EXPORT void gts_binding_end(gts_binding *);
 /* ---- Bound calls ----------------------------------------------------------------------------------------------- */
 
 /*
- * Does something that may wait for calls of a program, which a host does without its own lock (the GIL). The host may refuse
- * to wait. If `program` is NULL, it does not.
+ * Runs `act`, which may wait for calls of `program`, without the host's own lock (the GIL). Refuses if the wait would never
+ * end; without a program it never refuses.
  */
 typedef int (*gts_waiting)(gts_program *program, int (*act)(void *), void *context);
 

@@ -8,26 +8,11 @@
 #include "base/refuse.h"
 #include "program/private.h"
 
-__thread const gts_callback_frame *gts_innermost_callback;
-
-bool gts_calls_back(const gts_program *self)
-{
-    const gts_callback_frame *frame = gts_innermost_callback;
-    while (frame != NULL && frame->program != self)
-        frame = frame->outer;
-    return frame != NULL;
-}
-
 void gts_callback_host(gts_program *self, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
                        uint32_t results)
 {
     if (self->call_back(self, leaf, values, arguments, results) != 0)
         __atomic_store_n(&self->callback_failed, true, __ATOMIC_SEQ_CST);
-}
-
-int gts_refuse_own_callback(gts_program *self)
-{
-    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "was called by one of its own callbacks.");
 }
 
 int gts_callbacks_begin(gts_program **running, gts_program *self)
@@ -39,8 +24,13 @@ int gts_callbacks_begin(gts_program **running, gts_program *self)
             self->outer_callback = gts_innermost_callback;
             return 0;
         }
+        if (other == NULL)
+            continue;
         if (gts_calls_back(other)) /* it ends only after this call */
             return gts_refuse_own_callback(self);
+        /* In a forked child, another thread of the parent was in a call of that program: it will never end here. */
+        if (gts_forks > 0 && (other == self || !gts_loaded_has(other)))
+            __atomic_compare_exchange_n(running, &other, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         nanosleep(&pause, NULL);
         pause.tv_nsec = gts_min(2 * pause.tv_nsec, 128000);
     }

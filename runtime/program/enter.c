@@ -15,6 +15,22 @@
 unsigned int gts_attention;
 unsigned int gts_forks;
 __thread gts_binding *gts_binding_here;
+__thread const gts_callback_frame *gts_innermost_callback;
+
+/* ---- Callbacks ------------------------------------------------------------------------------------------------- */
+
+bool gts_calls_back(const gts_program *self)
+{
+    const gts_callback_frame *frame = gts_innermost_callback;
+    while (frame != NULL && frame->program != self)
+        frame = frame->outer;
+    return frame != NULL;
+}
+
+int gts_refuse_own_callback(gts_program *self)
+{
+    return GTS_REFUSE_PROGRAM(self, GTS_RUNTIME_ERROR, "was called by one of its own callbacks.");
+}
 
 /* ---- The lock -------------------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,16 @@ void gts_loaded_add(gts_program *self)
     pthread_mutex_unlock(&lock);
 }
 
+bool gts_loaded_has(const gts_program *self)
+{
+    pthread_mutex_lock(&lock);
+    const gts_program *program = programs;
+    while (program != NULL && program != self)
+        program = program->runtime->next;
+    pthread_mutex_unlock(&lock);
+    return program != NULL;
+}
+
 void gts_loaded_remove(gts_program *self)
 {
     if (gts_belongs_to_parent(self)) { /* then it is on the parent's list */

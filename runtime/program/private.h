@@ -54,14 +54,6 @@ static inline bool gts_has_callbacks(const gts_stub *stub)
     return false;
 }
 
-/* ---- callback.c ------------------------------------------------------------------------------------------------ */
-
-/* Refuses a call that would wait for the call whose callback makes it. Returns -1. */
-GTS_COLD int gts_refuse_own_callback(gts_program *self);
-
-/* Whether this thread runs for a callback of `self`, so that a call of `self` would wait for itself. */
-bool gts_calls_back(const gts_program *self);
-
 /* ---- library.c ------------------------------------------------------------------------------------------------- */
 
 /*
@@ -166,6 +158,12 @@ static inline void gts_add_attention(int more)
     (void)__atomic_fetch_add(&gts_attention, (unsigned int)more, __ATOMIC_RELAXED);
 }
 
+/* Refuses a call that would wait for the call whose callback makes it. Returns -1. */
+GTS_COLD int gts_refuse_own_callback(gts_program *self);
+
+/* Whether this thread runs for a callback of `self`, so that a call of `self` would wait for itself. */
+bool gts_calls_back(const gts_program *self);
+
 #define GTS_FOREVER UINT64_MAX
 
 /* Waits at most `patience` ns for the lock of a program; false if a call still holds it. gts_leave() releases it. */
@@ -183,6 +181,9 @@ static inline bool gts_belongs_to_parent(const gts_program *self)
 /* ---- loaded.c -------------------------------------------------------------------------------------------------- */
 
 void gts_loaded_add(gts_program *self);
+
+/* Whether this process has loaded a program, which may have been freed. */
+bool gts_loaded_has(const gts_program *self);
 
 /* Waits for the visits that are running, tells the observers, and removes the program from the list, if it is there. */
 void gts_loaded_remove(gts_program *self);

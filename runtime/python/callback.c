@@ -208,7 +208,7 @@ static int call_from_another_thread(gts_program *program, uint32_t leaf, const g
         return -1;
     const PyGILState_STATE state = PyGILState_Ensure();
     if (Py_IsFinalizing()) { /* since then */
-        (void)PyEval_SaveThread();
+        PyEval_SaveThread();
         return -1;
     }
     const int status = call_and_keep_error(program, leaf, values, arguments, results);
@@ -225,7 +225,7 @@ int gts_py_call_back(gts_program *program, uint32_t leaf, const gts_callback_val
     if (pthread_equal(self->thread, pthread_self())) {
         PyEval_RestoreThread(self->caller);
         const int status = call_and_keep_error(program, leaf, values, arguments, results);
-        (void)PyEval_SaveThread();
+        PyEval_SaveThread();
         return status;
     }
     return call_from_another_thread(program, leaf, values, arguments, results);

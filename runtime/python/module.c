@@ -147,25 +147,50 @@ static int check_gil(void)
 #endif
 }
 
+/* The state has the types and the names. A second import of the module uses them, as do the objects of the first one. */
+static bool is_imported;
+
+static int add_types(PyObject *module)
+{
+#define X(text)                                                                                                        \
+    if (PyModule_AddType(module, gts_py.text##_type) != 0)                                                             \
+        return -1;
+    GTS_PY_TYPES(X)
+#undef X
+    return 0;
+}
+
+/* When the interpreter ends: another one may begin in this process. */
+static void forget_state(void)
+{
+    gts_py = (gts_py_state){0};
+    is_imported = false;
+}
+
 static int execute(PyObject *module)
 {
     if (check_gil() != 0)
         return -1;
-    gts_py = (gts_py_state){.stream = NULL}; /* of an earlier interpreter of the process */
+    if (PyInterpreterState_Get() != PyInterpreterState_Main())
+        return gts_py_fail(PyExc_ImportError, "gtstub can be used in the main interpreter of a process alone.");
+    if (is_imported)
+        return add_types(module);
+    forget_state();
 #define X(text)                                                                                                        \
     gts_py.name.text = PyUnicode_InternFromString(#text);                                                              \
     if (gts_py.name.text == NULL)                                                                                      \
         return -1;
     GTS_PY_NAMES(X)
 #undef X
-    gts_py_add_watcher();
 #define X(text)                                                                                                        \
     gts_py.text##_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_##text##_spec, NULL);                \
-    if (gts_py.text##_type == NULL || PyModule_AddType(module, gts_py.text##_type) != 0)                               \
+    if (gts_py.text##_type == NULL)                                                                                    \
         return -1;
     GTS_PY_TYPES(X)
 #undef X
-    return 0;
+    gts_py_add_watcher();
+    is_imported = Py_AtExit(forget_state) == 0;
+    return add_types(module);
 }
 
 static PyModuleDef_Slot SLOTS[] = {

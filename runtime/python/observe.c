@@ -1,6 +1,6 @@
 /*
- * Begins and ends what observes calls: profiles for gtstub.profiling, and debug checks for gtstub.checks(). Adds times to
- * the timeline for gtstub.tracing.
+ * Begins and ends what observes calls: profiles for gtstub.profile(), and debug checks for gtstub.checks(). Adds times to
+ * the timeline of the process.
  */
 #include <stdlib.h>
 

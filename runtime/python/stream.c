@@ -93,7 +93,8 @@ int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure
                            self->program->stub->name);
     if (GTS_PY_WITHOUT_GIL(is_current ? gts_reset_stream(self->program) : gts_set_stream(self->program, stream)) != 0)
         return gts_py_raise(&self->program->error);
-    Py_XSETREF(self->stream, is_current ? NULL : Py_NewRef(value));
+    if (is_current || gts_stream(self->program) == stream) /* else another thread has set another one meanwhile */
+        Py_XSETREF(self->stream, is_current ? NULL : Py_NewRef(value));
     return 0;
 }
 

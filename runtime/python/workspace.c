@@ -67,6 +67,9 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
     }
     if (owner == NULL)
         owner = Py_NewRef(memory);
-    Py_XSETREF(self->workspace[index], owner);
+    if (self->program->workspace[index] == array.data) /* else another thread has lent other memory meanwhile */
+        Py_XSETREF(self->workspace[index], owner);
+    else
+        Py_DECREF(owner);
     Py_RETURN_NONE;
 }

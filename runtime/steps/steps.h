@@ -135,7 +135,7 @@ static inline const gts_position *gts_step_start_known(const gts_position *at, c
     return at;
 }
 
-/* gts_step_start_known(), with what a host does around it. */
+/* As gts_step_start_known(), but releases the host's own lock (the GIL) around it. */
 typedef const gts_position *(*gts_step_start)(const void *host, const gts_position *at, const gts_position *end,
                                               int *status);
 
@@ -166,8 +166,8 @@ static inline GTS_ALWAYS_INLINE int gts_step_do(const gts_step *self, size_t *po
 }
 
 /*
- * The same, with `act` alone. Adds the time of each action to the innermost profile that is running and was when the action
- * began, and to the timeline, if there are such.
+ * The same, with `act` alone. Adds the time of each action to all profiles that were running when the action began, and
+ * to the timeline, if there are such.
  */
 GTS_EXPORT int gts_step_do_timed(const gts_step *, size_t *position, gts_step_act act);
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fractions
 import gc
+import subprocess
 import sys
 import types
 import weakref
@@ -559,3 +560,30 @@ def test_memory_that_cannot_be_a_workspace_is_refused(
         program.set_workspace(storage, make())
     assert str(caught.value) == message
     program(**good_arguments())
+
+
+def test_a_second_import_has_the_types_of_the_first() -> None:
+    """Objects of both are of one type, as a step asks."""
+    code = (
+        "import sys; from gtstub import _host as first\n"
+        "del sys.modules['gtstub._host'], sys.modules['gtstub'].__dict__['_host']\n"
+        "from gtstub import _host as second\n"
+        "assert first is not second\n"
+        "print([name for name in vars(first) if isinstance(vars(first)[name], type)\n"
+        "       and vars(first)[name] is not vars(second)[name]])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_second_interpreter_is_refused() -> None:
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    create = 'create("legacy")' if sys.version_info >= (3, 13) else "create(isolated=False)"
+    code = f"""if True:
+        import {name} as interpreters
+        from gtstub import _host
+        program = "try: from gtstub import _host\\nexcept ImportError as error: print(error)"
+        interpreters.run_string(interpreters.{create}, program)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("gtstub can be used in the main interpreter of a process alone.\n", "")

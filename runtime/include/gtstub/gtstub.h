@@ -225,7 +225,7 @@ GTS_EXPORT int gts_set_index_base(gts_program *program, const char *connectivity
 /**
  * A profile measures for each program how often it is called and how long the calls take, and the same for each
  * position of a step (gtstub/step.h), from gts_profile_begin() to gts_profile_end(), in all threads. Profiles nest: a
- * profile that ends adds its figures to the one that was running when it began, and ends all profiles that began after
+ * call counts in all profiles that were running when it began, and a profile that ends also ends all that began after
  * it. Any number of threads may call programs meanwhile.
  */
 typedef struct gts_profile gts_profile;

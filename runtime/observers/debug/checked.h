@@ -13,7 +13,7 @@ typedef struct gts_checked_field {
     void *before;      /* a packed copy from before the call; NULL if its elements were within the limits */
 } gts_checked_field;
 
-/* An array of the SDFG or an argument, and a check that refused it, after which the check does not apply to it any more. */
+/* An array of the SDFG, by its name, and a check that has warned of it. */
 typedef struct gts_warned {
     struct gts_warned *next;
     const char *array;

@@ -179,7 +179,7 @@ static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor,
                                 : (gts_dtype)0;
     if (dtype == 0) {
         char found[64];
-        (void)PyOS_snprintf(found, sizeof found, "DLPack type %d of %d bits", code, tensor->dtype.bits);
+        PyOS_snprintf(found, sizeof found, "DLPack type %d of %d bits", code, tensor->dtype.bits);
         return gts_py_refuse_dtype(argument, found);
     }
     void *const data = (char *)tensor->data + tensor->byte_offset;

@@ -44,7 +44,7 @@ int gts_py_prepare_references(gts_py_program *self)
 void gts_py_free_references(gts_py_program *self)
 {
     if (self->forget != NULL)
-        (void)PyCapsule_SetContext(PyCFunction_GET_SELF(self->forget), NULL);
+        PyCapsule_SetContext(PyCFunction_GET_SELF(self->forget), NULL);
     for (uint32_t i = 0; i < 2 * self->program->stub->leaf_count; ++i)
         Py_XDECREF(self->references[i]);
     free(self->references);

@@ -45,7 +45,7 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
 static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32_t depth, PyObject *object)
 {
     char path[256];
-    (void)PyOS_snprintf(path, sizeof path, "%s", self->statics[index].argument.path);
+    PyOS_snprintf(path, sizeof path, "%s", self->statics[index].argument.path);
     char *end = path;
     for (uint32_t i = 0; i <= depth && end != NULL; ++i)
         end = strchr(i == 0 ? end : end + 1, '[');

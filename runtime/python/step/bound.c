@@ -266,7 +266,7 @@ static PyObject *by_path(const gts_py_bound *self, PyObject *(*get)(const gts_py
     for (uint32_t i = 0; dict != NULL && i < self->call->stub->leaf_count; ++i) {
         PyObject *const value = get(self, i);
         if (value != NULL)
-            (void)PyDict_SetItemString(dict, self->call->stub->leaves[i].path, value);
+            PyDict_SetItemString(dict, self->call->stub->leaves[i].path, value);
         Py_XDECREF(value);
         if (PyErr_Occurred())
             Py_CLEAR(dict);

@@ -15,10 +15,10 @@ static GTS_COLD void keep_exception(PyObject *where, bool is_call)
     const char *const end = reason == NULL || *reason == '\0' ? "" : &reason[strlen(reason) - 1];
     char message[900];
     if (is_call && gts_py_is_refusal(exception))
-        (void)PyOS_snprintf(message, sizeof message, "%s", reason == NULL ? "" : reason);
+        PyOS_snprintf(message, sizeof message, "%s", reason == NULL ? "" : reason);
     else
-        (void)PyOS_snprintf(message, sizeof message, "%.100s%s%.700s%s", Py_TYPE(exception)->tp_name,
-                            *end == '\0' ? "" : ": ", reason == NULL ? "" : reason, *end == '.' ? "" : ".");
+        PyOS_snprintf(message, sizeof message, "%.100s%s%.700s%s", Py_TYPE(exception)->tp_name,
+                      *end == '\0' ? "" : ": ", reason == NULL ? "" : reason, *end == '.' ? "" : ".");
     Py_XDECREF(text);
     PyObject *const traceback = PyException_GetTraceback(exception);
     Py_XDECREF(traceback);

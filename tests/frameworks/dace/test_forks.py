@@ -1,6 +1,7 @@
 """DaCe programs in forked children, which load their entries again."""
 
 import os
+import signal
 import threading
 import traceback
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from tests.support.recorded_dace import opaque
 
 N = dace.symbol("N")
 LEFT = []
+BEGUN, ENDS = threading.Event(), threading.Event()
 
 
 @gtstub.program
@@ -29,6 +31,7 @@ def in_child(run: Callable[[], None]) -> int:
     child = os.fork()
     if child == 0:
         status = 1
+        signal.alarm(120)  # a child that waits for ever
         try:
             run()
             status = 0
@@ -104,3 +107,38 @@ def test_a_callback_forks() -> None:
     with_callback(a)
     assert LEFT == [0]
     assert list(a) == [1, 1, 1]
+
+
+@opaque
+def waits(x: float) -> None:
+    if x > 0:
+        BEGUN.set()
+        ENDS.wait(60)
+
+
+@gtstub.program
+@dace.program
+def with_waiting_callback(a: dace.float64[3]):
+    waits(a[0])
+    a[:] = a + 1
+
+
+def test_another_thread_is_in_a_callback_while_a_process_forks() -> None:
+    """The call goes on in the parent alone, so that a call in the child does not wait for it."""
+
+    def run() -> None:
+        a = np.zeros(3)
+        with_waiting_callback(a)
+        assert list(a) == [1, 1, 1]
+
+    run()
+    a = np.ones(3)
+    thread = threading.Thread(target=with_waiting_callback, args=(a,))
+    thread.start()
+    BEGUN.wait(60)
+    try:
+        assert in_child(run) == 0
+    finally:
+        ENDS.set()
+        thread.join()
+    assert list(a) == [2, 2, 2]

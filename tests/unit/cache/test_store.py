@@ -23,7 +23,7 @@ from gtstub import settings
 from gtstub.entries.cache.cleanup import set_aside
 from gtstub.entries.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, USE_KNOWN, Entry
 from gtstub.entries.cache.key import Difference, make_key
-from gtstub.entries.cache.manifest import BuildStage, Built, Machine, Manifest, digest
+from gtstub.entries.cache.manifest import BuildStage, Built, File, Machine, Manifest, digest
 from gtstub.entries.cache.store import Cache, open_cache
 from gtstub.entries.toolchain import cpu
 from gtstub.entries.toolchain.compiler import Toolchain
@@ -308,6 +308,33 @@ def test_flipped_bit_in_a_file(cache: Cache, file: str) -> None:
     path = publish(cache, KEY).path
     flip_a_bit(path / file)
     assert refusal(path) == f"File '{file}' of cache entry '{path}' is not the one that was built: its digest differs."
+
+
+def test_a_file_is_read_once_by_a_process_that_finds_and_loads_it(
+    cache: Cache, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = build(cache, toolchain).path
+    read = []
+    of = File.of
+    monkeypatch.setattr(File, "of", lambda file: read.append(os.fstat(file).st_ino) or of(file))
+    found = cache.find(path.name)
+    assert found is not None
+    found.load()
+    files = [file for file in path.iterdir() if file.name != "manifest.json"]
+    assert sorted(read) == sorted(file.stat().st_ino for file in files)
+    Entry(path).verify()
+    assert len(read) == 2 * len(files), "Whoever asks for it has all files read."
+
+
+def test_a_file_that_changes_between_finding_and_loading_is_read_again(cache: Cache) -> None:
+    path = publish(cache, KEY).path
+    assert cache.find(KEY) is not None
+    library = path / LIBRARY
+    before = library.stat()
+    flip_a_bit(library)
+    os.utime(library, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert library.stat().st_size == before.st_size
+    assert refusal(path).endswith("its digest differs.")
 
 
 @pytest.mark.parametrize("file", [COMPILED_SDFG, LOWERED_SDFG, f"{STAGE}01-final.{LOWERED_SDFG}"])

@@ -53,6 +53,10 @@ USE_KNOWN = 60 * 60
 """Seconds to which an entry records its last use, so that a model does not write to its cache at every start."""
 
 
+_compared: set[tuple[tuple[int, ...], File]] = set()
+"""States of files whose contents this process has compared: a program is found first, and loaded later."""
+
+
 class _Found(NamedTuple):
     """The manifest of an entry, and the state of each file before it was read."""
 
@@ -152,7 +156,7 @@ class Entry(NamedTuple):
                         if for_calls:
                             check_file(file, self.path, name)
                         states[name] = os.fstat(file)
-                        is_same = not is_needed or File.of(file) == expected
+                        is_same = not is_needed or _is_same(file, states[name], expected, for_calls=for_calls)
                 except OSError as error:
                     raise self.unreadable(name, error) from None
                 if not is_same:
@@ -271,6 +275,17 @@ class Entry(NamedTuple):
                 os.utime(self.path)
         except OSError:
             pass  # The entry may belong to another user.
+
+
+def _is_same(file: int, status: os.stat_result, expected: File, *, for_calls: bool) -> bool:
+    """Whether a file has the content that was built. For calls, one that has not changed since is not read again."""
+    state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    if for_calls and (state, expected) in _compared:
+        return True
+    if File.of(file) != expected:
+        return False
+    _compared.add((state, expected))
+    return True
 
 
 def is_entry(path: Path) -> bool:
