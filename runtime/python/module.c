@@ -172,7 +172,8 @@ static int execute(PyObject *module)
     if (check_gil() != 0)
         return -1;
     if (PyInterpreterState_Get() != PyInterpreterState_Main())
-        return gts_py_fail(PyExc_ImportError, "gtstub can be used in the main interpreter of a process alone.");
+        return gts_py_fail(PyExc_ImportError,
+                           "This is a second interpreter of the process. gtstub can be used in the main one alone.");
     if (is_imported)
         return add_types(module);
     forget_state();

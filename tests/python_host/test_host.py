@@ -586,4 +586,5 @@ def test_a_second_interpreter_is_refused() -> None:
         interpreters.run_string(interpreters.{create}, program)
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("gtstub can be used in the main interpreter of a process alone.\n", "")
+    message = "This is a second interpreter of the process. gtstub can be used in the main one alone."
+    assert (done.stdout, done.stderr) == (f"{message}\n", "")
