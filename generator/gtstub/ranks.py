@@ -13,9 +13,9 @@ import importlib
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from gtstub import settings
 from gtstub.errors import RanksError
@@ -25,23 +25,6 @@ type Layout = tuple[int, int]
 
 type CodePath = Callable[[int, Layout | None], str]
 """(rank, layout) -> the name of the code that the rank runs. All ranks must use the same function."""
-
-
-class Pending(Protocol):
-    """A future of the entry `key`; `is_elsewhere` if its builder's cache is not seen here. `build` builds it here."""
-
-    key: str
-    is_elsewhere: bool
-
-    def build(self) -> None: ...
-    def done(self) -> bool: ...
-    def exception(self) -> BaseException | None: ...
-    def set_result(self, result: Any, /) -> None: ...
-    def set_exception(self, exception: BaseException, /) -> None: ...
-
-
-type Exchange = Callable[[Collection[Pending]], None]
-"""A collective step of `gtstub.wait_for_compilation()` that finishes builds."""
 
 
 # --- Code paths -------------------------------------------------------------------------------------------------------
@@ -86,8 +69,7 @@ _CODE_PATHS: Mapping[str, CodePath] = {
 class Ranks:
     """
     A rank and the number of ranks of its run. `layout` is the layout of the ranks on each tile; all tiles have the same
-    code paths. `sharing` are the ranks that see this rank's cache directory, None for all ranks. `exchange` copies
-    entries to ranks that do not see the cache in which they were built.
+    code paths. `sharing` are the ranks that see this rank's cache directory, None for all ranks.
 
     Raises RanksError if the members contradict each other, or the code path is not a valid name.
     """
@@ -97,7 +79,6 @@ class Ranks:
     layout: Layout | None = None
     code_path: CodePath = one_path
     sharing: frozenset[int] | None = None
-    exchange: Exchange | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.rank < self.size:

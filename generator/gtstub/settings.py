@@ -35,7 +35,6 @@ TRUST = "GTSTUB_TRUST"
 
 BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
 BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
-EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
 WAIT = "GTSTUB_WAIT"
 LAZY = "GTSTUB_LAZY"
 RECOMPILE = "GTSTUB_RECOMPILE"
@@ -168,11 +167,6 @@ def build_timeout() -> float:
 def builder_grace() -> float:
     """Seconds that a rank waits for the builder of a key to claim it; 5 by default."""
     return _seconds(BUILDER_GRACE, 5, may_be_zero=True)
-
-
-def exchange_timeout() -> float:
-    """Seconds that ranks wait for each other in `gtstub.wait_for_compilation()`; 1800 by default."""
-    return _seconds(EXCHANGE_TIMEOUT, 1800)
 
 
 def check_builds() -> None:

@@ -9,9 +9,9 @@ from gtstub.errors import ConfigError
 
 
 def test_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (settings.BUILD_TIMEOUT, settings.BUILDER_GRACE, settings.EXCHANGE_TIMEOUT):
+    for name in (settings.BUILD_TIMEOUT, settings.BUILDER_GRACE):
         monkeypatch.delenv(name, raising=False)
-    assert (settings.build_timeout(), settings.builder_grace(), settings.exchange_timeout()) == (60, 5, 1800)
+    assert (settings.build_timeout(), settings.builder_grace()) == (60, 5)
     monkeypatch.setenv(settings.BUILD_TIMEOUT, "0.5")
     assert settings.build_timeout() == 0.5
     monkeypatch.setenv(settings.BUILDER_GRACE, "0")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gtstub import _host, ranks, settings
+from gtstub import _host, settings
 from gtstub.entries.building.lazy import LazyBuild, is_left
 from gtstub.entries.building.own_errors import OwnErrors
 from gtstub.entries.building.pending import done, hurry, raise_all, wait_for
@@ -297,8 +297,7 @@ class CompiledProgram(_host.Dispatcher):
             self._check_new(static, provider)
         if self._builder.start is None:
             raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
-        # All ranks that exchange entries do so together, and not when one of them calls a program.
-        is_lazy = settings.is_lazy() and len(wanted) > 1 and ranks.current().exchange is None and mode() != Mode.PYTHON
+        is_lazy = settings.is_lazy() and len(wanted) > 1 and mode() != Mode.PYTHON
         varying = [name for name in order if any(_exact(each[name]) != _exact(ordered[0][name]) for each in ordered)]
         for static, provider in wanted:
             start = functools.partial(self._builder.start, static, dict(self.offset_providers[provider]))

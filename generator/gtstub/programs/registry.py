@@ -19,7 +19,7 @@ from gtstub.entries.building.lazy import LazyBuild, is_left
 from gtstub.entries.building.listing import Listed, write_list
 from gtstub.entries.building.outcome import Outcome, State, print_summary
 from gtstub.entries.building.own_errors import OwnErrors
-from gtstub.entries.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
+from gtstub.entries.building.pending import raise_all, wait_for
 from gtstub.entries.cache.entry import Entry
 from gtstub.errors import reason
 from gtstub.settings import Mode, mode
@@ -53,8 +53,8 @@ def register(program: CompiledProgram) -> None:
 
 def wait_for_compilation() -> None:
     """
-    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that built them. If
-    ranks exchange entries, all of them must call this function. In mode Build it ends this process with a summary.
+    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that built them. In
+    mode Build it ends this process with a summary.
 
     Raises the error of a program that could not be compiled, or an ExceptionGroup of several.
     """
@@ -82,9 +82,7 @@ def _wait_for_all() -> Sequence[CompiledProgram]:
         if not is_left(variant.result)
     }
     try:
-        wait_for({build: name for build, name in builds.items() if not is_missing_here(build)})
-        if (exchange := ranks.current().exchange) is not None:
-            exchange([build for build in builds if isinstance(build, PendingEntry)])
+        wait_for(builds)
     finally:
         for release in {program.release for program in programs}:
             release()
@@ -150,8 +148,7 @@ ROUNDS = 10
 class SettingUp:
     """
     A program that runs while the model is set up: if nothing was set up in its last `ROUNDS` calls, the next call ends
-    this process with a summary. So the time loop of a model ends after a few steps. Where ranks exchange entries, which
-    all of them do together, the first call ends the process.
+    this process with a summary. So the time loop of a model ends after a few steps.
     """
 
     def __init__(self, name: str, program: Callable[..., None]) -> None:
@@ -159,8 +156,6 @@ class SettingUp:
         self._known, self._count = -1, 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        if ranks.current().exchange is not None:
-            stop(why=f"program '{self._name}' is called, and ranks must exchange entries first")
         before, self._known = self._known, _set_up()
         self._count = self._count + 1 if before == self._known else 1
         if self._count > ROUNDS:

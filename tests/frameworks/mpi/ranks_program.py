@@ -38,27 +38,17 @@ class Scenario:
     lowering: float = 0.0  # seconds
     killed: str = ""  # whoever builds this first is killed, once for each token
     failing: str = ""  # nobody can build this: it fails when all ranks wait for it
-    own_keys: list[int] = dataclasses.field(default_factory=list)  # ranks that want a key of their own, too
-    absent: list[int] = dataclasses.field(default_factory=list)  # ranks that do not come to the exchange
 
 
 def main(scenario: Scenario) -> None:
     rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     if scenario.ranks_on_a_node:
         os.environ["GTSTUB_CACHE_DIR"] += f"/node{rank // scenario.ranks_on_a_node}"
-    imports: list[str] = []
     if scenario.has_mpi:
         from mpi4py import MPI
 
         from gtstub.frameworks import mpi
 
-        unpack = mpi._unpack
-
-        def counting(cache, key, content):  # type: ignore[no-untyped-def]
-            imports.append(key)
-            return unpack(cache, key, content)
-
-        mpi._unpack = counting
         layout = scenario.layout and (scenario.layout[0], scenario.layout[1])
         mpi.use_communicator(MPI.COMM_WORLD, layout)
     ours = ranks.current()
@@ -90,28 +80,18 @@ def main(scenario: Scenario) -> None:
         time.sleep(scenario.lowering)
         return pool.submit(build_once, cache, key, lambda: build(key))
 
-    keys = [*scenario.keys, *([f"own-{rank:032}"] if rank in scenario.own_keys else [])]
+    keys = scenario.keys
     said: dict[str, object] = {"rank": ours.rank, "size": ours.size, "path": ours.path}
-    said |= {"built": built, "imports": imports, "builders": {key: ours.builder(key) for key in keys}}
+    said |= {"built": built, "builders": {key: ours.builder(key) for key in keys}}
     missing = [key for key in keys if cache.find(key) is None]
     errors: list[str] = []
     if missing and not scenario.may_build:
         errors = [f"{key} is missing" for key in missing]
-    elif rank in scenario.absent:
-        wait_for_files("*.json", ours.size - len(scenario.absent))
     else:
         builds = [pending.start(cache, key, ours, lambda key=key: submit(key)) for key in missing]  # type: ignore[misc]
         (Path(scenario.results) / f"waiting-{rank}").touch()
-        wait([one for one in builds if not one.is_elsewhere])
-        if scenario.absent:  # Who does come is there in time, however slow the machine is.
-            (Path(scenario.results) / f"ready-{rank}").touch()
-            wait_for_files("ready-*", ours.size - len(scenario.absent))
-        try:
-            if ours.exchange is not None:
-                ours.exchange(builds)
-            errors = [str(error) for one in builds if (error := one.exception()) is not None]
-        except Exception as error:
-            errors = [str(error)]
+        wait(builds)
+        errors = [str(error) for one in builds if (error := one.exception()) is not None]
     said["errors"] = errors
     said["loaded"] = [key for key in keys if (artifact := cache.find(key)) and artifact.load().name == "prog"]
     (Path(scenario.results) / f"{ours.rank}.json").write_text(json.dumps(said), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Many ranks, as real processes under mpirun: one build for each key, and entries that go where they are needed."""
+"""Many ranks, as real processes under mpirun: one build for each key in each cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ class Runs:
             **os.environ,
             "GTSTUB_CACHE_DIR": str(self.cache),
             "GTSTUB_BUILDER_GRACE": str(PATIENCE),
-            "GTSTUB_EXCHANGE_TIMEOUT": str(PATIENCE),
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMP_NUM_THREADS": "1",
@@ -174,70 +173,27 @@ def test_failed_build_is_told_to_all(runs: Runs) -> None:
 @needs("mpirun")
 @needs_mpi4py
 @pytest.mark.parametrize("layout", [None, (1, 3)])
-def test_nodes_with_caches_of_their_own(runs: Runs, layout: tuple[int, int] | None) -> None:
+def test_nodes_with_caches_of_their_own_build_for_themselves(runs: Runs, layout: tuple[int, int] | None) -> None:
     said = runs.mpirun(9, KEYS[:3], layout=layout, ranks_on_a_node=3)
     assert_all_loaded(said, 9)
-    assert builds(said) == elected(said)
-    paths = {one["path"] for one in said}
-    assert len(builds(said)) == 3 * len(paths)
-    imports = Counter((one["rank"] // 3, one["path"], key) for one in said for key in one["imports"])
-    assert imports == {
-        (node, path, key): 1
-        for node in range(3)
-        for (path, key), builder in builds(said).items()
-        if node != builder // 3
-    }
+    built = Counter((one["rank"] // 3, one["path"], key) for one in said for key in one["built"])
+    assert built == {(one["rank"] // 3, one["path"], key): 1 for one in said for key in KEYS[:3]}
 
 
 @needs("mpirun")
 @needs_mpi4py
-def test_key_whose_builder_runs_another_program(runs: Runs) -> None:
-    """The builder of a rank's own key is most likely on another node, and does not know it."""
-    said = runs.mpirun(6, KEYS[:1], ranks_on_a_node=2, own_keys=[0, 3, 4], environment=SOON)
-    assert_all_loaded(said, 6)
-    own = {key: rank for (_, key), rank in builds(said).items() if key != KEYS[0]}
-    assert own == {f"own-{rank:032}": rank for rank in (0, 3, 4)}
-
-
-@needs("mpirun")
-@needs_mpi4py
-def test_failed_build_is_told_to_all_nodes(runs: Runs) -> None:
-    said = runs.mpirun(6, KEYS[:2], ranks_on_a_node=2, failing=KEYS[0])
-    builder = ranks.Ranks(0, 6).builder(KEYS[0])
-    reason = "the compiler is not in the mood"
-    assert [one["rank"] for one in said] == list(range(6))
-    for one in said:
-        assert one["errors"] == [f"Rank {builder} could not build '{KEYS[0]}': {reason}"]
-        assert one["loaded"] == KEYS[1:2]
-
-
-@needs("mpirun")
-@needs_mpi4py
-@pytest.mark.parametrize("absent", [0, 4])
-def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
-    """It is named, and nobody waits for it longer than GTSTUB_EXCHANGE_TIMEOUT."""
-    environment = {**SOON, "GTSTUB_EXCHANGE_TIMEOUT": "5"}
-    said = runs.mpirun(6, KEYS[:1], ranks_on_a_node=2, absent=[absent], environment=environment)
-    assert [one["rank"] for one in said] == list(range(6))
-    for one in said:
-        if one["rank"] != absent:
-            (error,) = one["errors"]
-            assert error.startswith(f"Rank {absent} did not take part in 'gtstub.wait_for_compilation()' within ")
-
-
-@needs("mpirun")
-@needs_mpi4py
-@pytest.mark.parametrize(("cache", "exchanges"), [("/dev/null/cache", False), ("{}/shared", False), ("{}/{}", True)])
-def test_ranks_exchange_what_they_do_not_share(runs: Runs, tmp_path: Path, cache: str, exchanges: bool) -> None:
+@pytest.mark.parametrize(("cache", "shares"), [("/dev/null/cache", True), ("{}/shared", True), ("{}/{}", False)])
+def test_ranks_know_who_shares_their_cache(runs: Runs, tmp_path: Path, cache: str, shares: bool) -> None:
     """A cache that nobody can write to holds all there is, as in mode Run."""
     code = """if True:
         import os, sys
         from mpi4py import MPI
         from gtstub.frameworks.mpi import use_communicator
-        os.environ["GTSTUB_CACHE_DIR"] = sys.argv[1].format(sys.argv[2], MPI.COMM_WORLD.rank)
-        assert (use_communicator(MPI.COMM_WORLD).exchange is not None) == (sys.argv[3] == "True")
+        rank = MPI.COMM_WORLD.rank
+        os.environ["GTSTUB_CACHE_DIR"] = sys.argv[1].format(sys.argv[2], rank)
+        assert use_communicator(MPI.COMM_WORLD).sharing == (None if sys.argv[3] == "True" else {rank})
     """
-    runs.run(2, [sys.executable, "-c", code, cache, str(tmp_path), str(exchanges)], {})
+    runs.run(2, [sys.executable, "-c", code, cache, str(tmp_path), str(shares)], {})
 
 
 # --- gt4py ------------------------------------------------------------------------------------------------------------
@@ -257,10 +213,5 @@ def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> Non
     runs.run(2, [sys.executable, str(GT4PY_PROGRAM), str(runs.results)], environment)
     said = runs.said()
     assert [one["sum"] for one in said] == [90.0, 90.0]
-    assert [one["cache"] for one in said] == [str(runs.cache / "node0"), str(runs.cache / "node1")]
-    builder, other = sorted(said, key=lambda one: -one["lowered"])
-    assert (builder["lowered"], other["lowered"]) == (1, 0)
-    assert other["refusal"] == (
-        "Program 'scale' is built in a cache that this rank cannot see: call 'gtstub.wait_for_compilation()' on all"
-        " ranks first."
-    )
+    assert {one["cache"] for one in said} == {str(runs.cache)}
+    assert sorted(one["lowered"] for one in said) == [0, 1]

@@ -43,10 +43,7 @@ PATIENCE = 0.3
 
 
 class PendingEntry(Future[Entry]):
-    """
-    An entry that is being built. If `is_elsewhere`, its builder uses a cache that this rank cannot see, and
-    `Ranks.exchange` transfers the entry.
-    """
+    """An entry that is being built."""
 
     def __init__(
         self,
@@ -61,7 +58,6 @@ class PendingEntry(Future[Entry]):
         self.label = label
         shown_builds.end_with(key, self)
         self._submitted = concurrent.futures.Future[Future[Entry]]()
-        self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
         self._cache, self._ranks, self._submit = cache, ranks, submit
         # Lowering comes before the build and has its own claim, because the build may run in another process, which
         # then claims the key itself.
@@ -107,22 +103,13 @@ class PendingEntry(Future[Entry]):
             self.set_exception(self._note_failure(error))
         self._claim.close()
 
-    def build(self) -> None:
-        """Builds without waiting for this rank's turn, unless another process builds the entry; waits until done."""
-        self.wait(self.begin)
-        concurrent.futures.wait([self])
-
-    def wait(self, begin: Callable[[], bool] = lambda: False) -> None:
-        """
-        Waits until another process has published the entry, or builds it when it is this rank's turn, unless `begin`
-        does so first.
-        """
+    def wait(self) -> None:
+        """Waits until another process has published the entry, or builds it when it is this rank's turn."""
         try:
-            if not begin():
-                watches, turn = [self._lowering, self._building], self._ranks.turn(self.key)
-                grace = settings.builder_grace()
-                waiter = Waiter(self._cache, self.key, watches, turn, grace, self._check_failure, self.label)
-                self._go_on(waiter.wait(self._claim))
+            watches, turn = [self._lowering, self._building], self._ranks.turn(self.key)
+            grace = settings.builder_grace()
+            waiter = Waiter(self._cache, self.key, watches, turn, grace, self._check_failure, self.label)
+            self._go_on(waiter.wait(self._claim))
         except BaseException as error:
             self.set_exception(error)
 
@@ -178,8 +165,6 @@ def start(
     raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
     """
     build = PendingEntry(cache, key, ranks, submit, label)
-    if build.is_elsewhere:
-        return build
     if ranks.turn(key) != 0 or not build.begin():
         threading.Thread(target=build.wait, name=f"gtstub waits for {key}", daemon=True).start()
     return build
@@ -204,23 +189,8 @@ def hurry(build: Future[Any]) -> None:
         build.hurry()
 
 
-def is_missing_here(build: Future[Any]) -> bool:
-    """Whether only `Ranks.exchange` can finish a build."""
-    return isinstance(build, PendingEntry) and build.is_elsewhere and not build.done()
-
-
 def wait_for(builds: Mapping[Future[Any], str]) -> None:
-    """
-    Waits for builds, given with the names of their programs, and shows their progress.
-
-    Raises CompilationError for a build that only `gtstub.wait_for_compilation()` can finish.
-    """
-    for build, name in builds.items():
-        if is_missing_here(build):
-            raise CompilationError(
-                f"Program '{name}' is built in a cache that this rank cannot see: call"
-                " 'gtstub.wait_for_compilation()' on all ranks first."
-            )
+    """Waits for builds, given with the names of their programs, and shows their progress."""
     if all(build.done() for build in builds):
         return
     with spans.span("wait", f"builds of {', '.join(dict.fromkeys(builds.values()))}"), workers.shown():
