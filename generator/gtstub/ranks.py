@@ -111,17 +111,15 @@ class Ranks:
         digest = hashlib.sha256(f"{self.path}/{key}".encode()).digest()
         return self.peers[int.from_bytes(digest[:8]) % len(self.peers)]
 
-    def shares_with(self, rank: int) -> bool:
-        """Whether entries that `rank` publishes appear in this rank's cache."""
-        return self.sharing is None or rank in self.sharing
-
     def turn(self, key: str) -> int:
         """
         The turn in which this rank builds the entry of a key if no earlier turn did. Turn 0 has the builder, turn 1 one
         rank, turn 2 two, turn 3 four, and so on, so that after a builder's failure not all ranks start at once.
         """
         first = self.peers.index(self.builder(key))
-        order = [rank for rank in (*self.peers[first:], *self.peers[:first]) if self.shares_with(rank)]
+        order = [*self.peers[first:], *self.peers[:first]]
+        if self.sharing is not None:
+            order = [rank for rank in order if rank in self.sharing]
         return order.index(self.rank).bit_length()
 
 

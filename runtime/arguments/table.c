@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/strided.h"
 #include "base/refuse.h"
+#include "base/strided.h"
 #include "base/table_copy.h"
 #include "base/wide.h"
 #include "program/private.h"

@@ -140,6 +140,8 @@ gts_bound_call *gts_bound_take(gts_program *program)
             memcpy(member, &(const gts_function){call_back}, sizeof(gts_function));
         else if (contract->kind != GTS_STATIC)
             memcpy(member, (const char *)program->slots + contract->slot, gts_dtype_size(contract->dtype));
+        /* Each start converts these anew, because their values may change. */
+        call->needs_host |= contract->kind == GTS_ZERO_DIM_FIELD || contract->kind == GTS_CALLBACK;
         if (contract->kind == GTS_ZERO_DIM_FIELD && call->fields == NULL)
             call->fields = gts_new(call->stub->leaf_count, sizeof *call->fields);
     }

@@ -120,14 +120,9 @@ int gts_step_set(gts_step *step, const gts_scalar *scalars, size_t count, gts_wa
     return status;
 }
 
-int gts_step_set_scalars(gts_step *self, const gts_scalar *scalars, size_t count)
-{
-    return gts_step_set(self, scalars, count, NULL, NULL, NULL);
-}
-
 int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)
 {
-    return gts_step_set_scalars(self, &(const gts_scalar){argument, dtype, value}, 1);
+    return gts_step_set(self, &(const gts_scalar){argument, dtype, value}, 1, NULL, NULL, NULL);
 }
 
 /* ---- Arrays ---------------------------------------------------------------------------------------------------- */
@@ -396,6 +391,12 @@ static GTS_COLD int refuse_swap(const gts_step_tree *self, const char *reason)
                          self->steps[0]->name, reason);
 }
 
+/* Refuses one of two arrays that no program has. */
+static GTS_COLD int refuse_missing(const gts_step_tree *self, int which)
+{
+    return refuse_swap(self, which == 0 ? "no program of it has the first one" : "no program of it has the second one");
+}
+
 /* Swaps the arrays at two addresses, which are all that the host says. */
 static int swap_found(gts_step_tree *self, void *const data[2])
 {
@@ -408,8 +409,7 @@ static int swap_found(gts_step_tree *self, void *const data[2])
         found[i] = data[i] == NULL ? NULL : find_array(self, data[i]);
         is_part[i] = found[i] == NULL && has_memory(self, &arrays[i], false);
         if (data[i] == NULL || (found[i] == NULL && !has_memory(self, &arrays[i], true)))
-            return refuse_swap(self,
-                               i == 0 ? "no program of it has the first one" : "no program of it has the second one");
+            return refuse_missing(self, i);
     }
     if (data[0] == data[1])
         return refuse_swap(self, "the two are the same");
@@ -443,8 +443,7 @@ static int swap_memory(gts_step_tree *self, void *const data[2], size_t size)
         gts_find_memory(&memory[i].array, &memory[i].low, &memory[i].high);
         const bool is_in_call = has_memory(self, &memory[i], false);
         if (data[i] == NULL || (!is_in_call && !has_memory(self, &memory[i], true)))
-            return refuse_swap(self,
-                               i == 0 ? "no program of it has the first one" : "no program of it has the second one");
+            return refuse_missing(self, i);
     }
     if (data[0] == data[1])
         return refuse_swap(self, "the two are the same");

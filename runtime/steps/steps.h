@@ -220,9 +220,6 @@ typedef int (*gts_place_read)(const gts_place *, void *host);
 GTS_EXPORT int gts_step_set(gts_step *, const gts_scalar *, size_t count, gts_waiting wait, gts_place_read read,
                             void *host);
 
-/* gts_step_set_scalar() of several scalars at once: each call is checked with all of them. */
-int gts_step_set_scalars(gts_step *, const gts_scalar *, size_t count);
-
 /* Arrays that are swapped: each even one with the next. */
 struct gts_swap {
     gts_swapped *arrays;

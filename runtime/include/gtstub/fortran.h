@@ -174,9 +174,10 @@ static inline int gts_fortran_read_all(gts_program *self, const CFI_cdesc_t *con
         gts_array *const array = gts_array_in(args, contract);
         *array = (gts_array){.dtype = contract->dtype, .device = contract->device, .rank = (int16_t)contract->rank};
         memcpy(array->origin, self->leaf[leaf].origin, sizeof array->origin);
-        gts_fortran_reason reason = gts_fortran_read(found[(*count)++], array);
-        if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_NO_INDEX_BASE)
-            reason = GTS_FORTRAN_NO_INDEX_BASE;
+        const bool needs_base = contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_NO_INDEX_BASE;
+        const gts_fortran_reason reason = needs_base ? GTS_FORTRAN_NO_INDEX_BASE
+                                                     : gts_fortran_read(found[*count], array);
+        ++*count;
         if (reason != GTS_FORTRAN_FINE)
             return gts_refuse_fortran(self, leaf, reason, array);
     }

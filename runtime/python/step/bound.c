@@ -43,17 +43,12 @@ void gts_py_clear_kept(gts_py_kept **kept, Py_ssize_t count)
     free(old);
 }
 
-/*
- * Notes whether each start converts objects anew: callbacks, and zero-dimensional fields, whose value may change. Reads
- * these fields, because a swap needs to know where their elements are.
- */
+/* Reads the zero-dimensional fields, because a swap needs to know where their elements are. */
 static int take_fields(const gts_py_bound *self)
 {
     gts_bound_call *const call = self->call;
     for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
-        const gts_leaf_kind kind = call->stub->leaves[i].kind;
-        call->needs_host |= kind == GTS_ZERO_DIM_FIELD || kind == GTS_CALLBACK;
-        if (kind != GTS_ZERO_DIM_FIELD)
+        if (call->stub->leaves[i].kind != GTS_ZERO_DIM_FIELD)
             continue;
         gts_py_leaf leaf;
         gts_array array;

@@ -137,7 +137,7 @@ static GTS_NOINLINE int use_scalars(gts_granule *self, uint32_t step)
             self->changed[count++] = (gts_scalar){scalar->name, scalar->dtype, &self->values[i]};
     }
     if (count > 0)
-        GTS_TRY(gts_step_set_scalars(self->steps[step], self->changed, count));
+        GTS_TRY(gts_step_set(self->steps[step], self->changed, count, NULL, NULL, NULL));
     memcpy(used, self->values, descriptor->scalar_count * sizeof *used);
     self->run_with[step] = self->change;
     return 0;

@@ -14,8 +14,8 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/strided.h"
 #include "base/path.h"
+#include "base/strided.h"
 #include "steps/granule/private.h"
 
 #define MAGIC "gtstub kept 1\0\0"

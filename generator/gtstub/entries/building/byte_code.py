@@ -16,6 +16,7 @@ import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
+from gtstub.entries.cache.mounts import nearest
 from gtstub.entries.cache.store import open_cache
 from gtstub.entries.toolchain.machine import BYTE_CODE
 from gtstub.entries.trust import check_directory, make_directory, mark_root
@@ -57,11 +58,7 @@ def _has_byte_code(package: str) -> bool:
     if found is None or found.cached is None:
         return True
     file = Path(found.cached)
-    return file.exists() or (not sys.dont_write_bytecode and os.access(_existing(file.parent), os.W_OK | os.X_OK))
-
-
-def _existing(directory: Path) -> Path:
-    return next(path for path in (directory, *directory.parents) if path.exists())
+    return file.exists() or (not sys.dont_write_bytecode and os.access(nearest(file.parent), os.W_OK | os.X_OK))
 
 
 def _name() -> str:

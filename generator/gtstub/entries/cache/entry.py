@@ -63,10 +63,10 @@ class _Found(NamedTuple):
     manifest: Manifest
     files: Mapping[str, os.stat_result]
 
-    def state_of(self, name: str) -> tuple[int, int, int, int]:
-        """Differs for a file that was replaced or written to."""
-        status = self.files[name]
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+def _state(status: os.stat_result) -> tuple[int, int, int, int]:
+    """Differs for a file that was replaced or written to."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class Entry(NamedTuple):
@@ -249,7 +249,7 @@ class Entry(NamedTuple):
 
         path = self.path.absolute()  # The program keeps it.
         stub, library = found.manifest.stub, found.manifest.library
-        return _host.load(path / stub, path / library, (found.state_of(stub), found.state_of(library)))
+        return _host.load(path / stub, path / library, (_state(found.files[stub]), _state(found.files[library])))
 
     def _check_baked(self, manifest: Manifest, baked: Mapping[str, Any]) -> None:
         if not isinstance(baked, Mapping):
@@ -279,12 +279,12 @@ class Entry(NamedTuple):
 
 def _is_same(file: int, status: os.stat_result, expected: File, *, for_calls: bool) -> bool:
     """Whether a file has the content that was built. For calls, one that has not changed since is not read again."""
-    state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-    if for_calls and (state, expected) in _compared:
+    known = (*_state(status), status.st_ctime_ns), expected
+    if for_calls and known in _compared:
         return True
     if File.of(file) != expected:
         return False
-    _compared.add((state, expected))
+    _compared.add(known)
     return True
 
 
